@@ -1,0 +1,70 @@
+"""What can go wrong in stream.
+
+StreamError
+├── SourceError              the source cannot be opened or read as configured
+│   ├── BrokerUnreachableError
+│   ├── AuthenticationError
+│   └── TopicMissingError
+├── PositionError            a cursor that no longer leads to the rows that follow it
+│   ├── TopicRecreatedError  the topic was deleted and created anew
+│   ├── FileReplacedError    the file has other contents than when the cursor was made
+│   ├── OffsetLostError      retention removed the next messages
+│   └── LogTruncatedError    the log ends before the cursor: the broker lost messages
+├── DeadLetterError          dead letters were not acknowledged
+├── ReplayError              events that cannot be replayed
+└── EmbeddedBrokerError      the embedded broker does not start, or stopped
+"""
+
+from __future__ import annotations
+
+
+class StreamError(Exception):
+    """Any error of this package."""
+
+
+class SourceError(StreamError):
+    """The source cannot be opened or read as configured."""
+
+
+class BrokerUnreachableError(SourceError):
+    """No broker answered within the deadline."""
+
+
+class AuthenticationError(SourceError):
+    """The broker refused the credentials or the certificate, or does not allow access."""
+
+
+class TopicMissingError(SourceError):
+    """The topic does not exist."""
+
+
+class PositionError(StreamError):
+    """A cursor no longer leads to the rows that follow it."""
+
+
+class TopicRecreatedError(PositionError):
+    """The topic was deleted and created anew."""
+
+
+class FileReplacedError(PositionError):
+    """The file has other contents than when the cursor was made."""
+
+
+class OffsetLostError(PositionError):
+    """Retention removed the next messages."""
+
+
+class LogTruncatedError(PositionError):
+    """The log ends before the cursor, or was rewritten before it: the broker lost messages."""
+
+
+class DeadLetterError(StreamError):
+    """Dead letters were not acknowledged."""
+
+
+class ReplayError(StreamError):
+    """Events that cannot be replayed."""
+
+
+class EmbeddedBrokerError(StreamError):
+    """The embedded broker does not start, or stopped."""
