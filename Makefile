@@ -1,0 +1,40 @@
+# Every verb sets up .venv by itself; when that is done, it costs nothing.
+PYTHON ?= python3.11
+BIN := .venv/bin
+STAMP := .venv/.installed
+PACKAGES := protos stream features recmodels trainer checkpointer publisher headrace
+
+# Where pip's default torch is the CUDA build, set this to the URL of PyTorch's CPU package index (see README.md).
+TORCH_INDEX ?=
+INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+
+.PHONY: demo test check bench e2e install
+
+demo: $(STAMP)
+	$(BIN)/headrace demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(PACKAGES)
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+e2e: $(STAMP)
+	$(BIN)/python -m pytest -m "e2e or kafka"
+
+install: $(STAMP)
+
+# torch first: the shim and torchrec must find it. The shim stands in for torchrec's requirement of the CUDA fbgemm-gpu.
+$(STAMP): pyproject.toml constraints-cpu.txt packaging/fbgemm-gpu-shim/pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(INDEX) -c constraints-cpu.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt ./packaging/fbgemm-gpu-shim
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt -e '.[dev]'
+	$(BIN)/python -m pip check
+	touch $@
