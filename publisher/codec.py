@@ -1,0 +1,145 @@
+"""Manifests and pointers to and from canonical JSON (FORMAT.md, sections 3 to 5)."""
+
+from dataclasses import asdict
+
+from publisher.errors import Reason, VersionError
+from publisher.fields import Fields, canonical
+from publisher.manifest import (
+    FORMAT,
+    Artefact,
+    Base,
+    Blob,
+    Delta,
+    Pointer,
+    ServingVersion,
+    StreamRange,
+    Table,
+)
+from publisher.signing import Signature, Signer, Verifier
+
+
+def encode_version(version: ServingVersion, signer: Signer | None) -> bytes:
+    """Serialize a manifest, signed where there is a signer."""
+    body: dict[str, object] = {"format": FORMAT, **asdict(version)}
+    signature = signer.sign(canonical(body)) if signer else None
+    return canonical({**body, "signature": asdict(signature) if signature else None})
+
+
+def decode_version(payload: bytes, what: str, verifier: Verifier | None) -> ServingVersion:
+    """Parse and verify a manifest; `what` names it in errors."""
+    fields = Fields.parse(payload, what)
+    _check_format(fields, what)
+    if verifier is not None:
+        found = fields.optional_object("signature")
+        signature = Signature(key=found.text("key"), value=found.text("value")) if found else None
+        verifier.verify(canonical(fields.without("signature")), signature, what)
+    version = _version(fields)
+    _check_deltas(version, what)
+    return version
+
+
+def encode_pointer(pointer: Pointer) -> bytes:
+    """Serialize a pointer."""
+    return canonical({"format": FORMAT, **asdict(pointer)})
+
+
+def decode_pointer(payload: bytes, what: str) -> Pointer:
+    """Parse a pointer."""
+    fields = Fields.parse(payload, what)
+    _check_format(fields, what)
+    return Pointer(
+        version=fields.integer("version"),
+        digest=fields.text("digest"),
+        generation=fields.integer("generation"),
+        swapped_ms=fields.integer("swapped_ms"),
+    )
+
+
+def _check_format(fields: Fields, what: str) -> None:
+    found = fields.integer("format")
+    if found != FORMAT:
+        raise VersionError(Reason.FORMAT, f"{what} has format {found}, this program reads {FORMAT}: upgrade headrace")
+
+
+def _check_deltas(version: ServingVersion, what: str) -> None:
+    """Refuse a list of deltas that has a hole, is out of order, or does not end at the version."""
+    ends = [version.base.seq] if not version.deltas else [delta.seq for delta in version.deltas]
+    joined = all(left.seq == right.after for left, right in zip(version.deltas, version.deltas[1:], strict=False))
+    growing = all(delta.after < delta.seq for delta in version.deltas)
+    starts = {version.base.seq} & ({version.version} | {delta.after for delta in version.deltas})
+    if not (joined and growing and starts and ends[-1] == version.version):
+        raise VersionError(Reason.BROKEN_CHAIN, f"{what}: its deltas do not lead from base {version.base.seq} to it")
+
+
+def _version(fields: Fields) -> ServingVersion:
+    return ServingVersion(
+        version=fields.integer("version"),
+        previous=fields.optional_integer("previous"),
+        chain=fields.text("chain"),
+        commit=fields.text("commit"),
+        series=fields.text("series"),
+        contract=fields.text("contract"),
+        features=fields.text("features"),
+        step=fields.integer("step"),
+        event_time_ms=fields.integer("event_time_ms"),
+        watermark_ms=fields.integer("watermark_ms"),
+        broker_time_ms=fields.integer("broker_time_ms"),
+        created_ms=fields.integer("created_ms"),
+        encoding=fields.text("encoding"),
+        tables=tuple(_table(table) for table in fields.objects("tables")),
+        base=decode_base(fields.object("base")),
+        deltas=tuple(_delta(delta) for delta in fields.objects("deltas")),
+        dense=_blob(fields.object("dense")),
+        artefacts=tuple(decode_artefact(artefact) for artefact in fields.objects("artefacts")),
+        config=_blob(fields.object("config")),
+        layout=_blob(fields.object("layout")),
+        stream=tuple(_range(part) for part in fields.objects("stream")),
+        metrics=fields.numbers("metrics"),
+    )
+
+
+def _blob(fields: Fields) -> Blob:
+    return Blob(path=fields.text("path"), size=fields.integer("size"), digest=fields.text("digest"))
+
+
+def _table(fields: Fields) -> Table:
+    return Table(name=fields.text("name"), kind=fields.text("kind"), dim=fields.integer("dim"))
+
+
+def decode_base(fields: Fields) -> Base:
+    """Read the listing of a base."""
+    blobs = tuple(_blob(blob) for blob in fields.objects("blobs"))
+    return Base(seq=fields.integer("seq"), rows=fields.integer("rows"), blobs=blobs)
+
+
+def _delta(fields: Fields) -> Delta:
+    return Delta(
+        after=fields.integer("after"),
+        seq=fields.integer("seq"),
+        rows=fields.integer("rows"),
+        resets=fields.texts("resets"),
+        blobs=tuple(_blob(blob) for blob in fields.objects("blobs")),
+    )
+
+
+def decode_artefact(fields: Fields) -> Artefact:
+    """Read the description of a compiled artefact."""
+    return Artefact(
+        runtime=fields.text("runtime"),
+        blob=_blob(fields.object("blob")),
+        torch=fields.text("torch"),
+        machine=fields.text("machine"),
+        isa=fields.text("isa"),
+    )
+
+
+def _range(fields: Fields) -> StreamRange:
+    return StreamRange(
+        topic=fields.text("topic"),
+        topic_id=fields.text("topic_id"),
+        partition=fields.integer("partition"),
+        start_offset=fields.integer("start_offset"),
+        start_row=fields.integer("start_row"),
+        end_offset=fields.integer("end_offset"),
+        end_row=fields.integer("end_row"),
+    )

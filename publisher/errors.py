@@ -1,0 +1,52 @@
+"""What can go wrong between a commit and a served version.
+
+PublisherError
+├── VersionError            a version, or a part of it, is refused; `reason` says why
+├── PublisherBusyError      another publisher holds the directory
+├── KeyFileError            a signing or verification key cannot be used
+├── DenseRuntimeError       a compiled artefact does not load, run or take these weights here
+└── ContractError           a commit was trained under another serving contract
+"""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a version is refused."""
+
+    MISSING = "missing"  # named, and not there
+    TRUNCATED = "truncated"  # shorter or longer than its manifest says
+    CORRUPT = "corrupt"  # other bytes than its digest says, or not decodable
+    FORMAT = "format"  # written by a newer or another program
+    FOREIGN = "foreign"  # another chain, name or key than asked for
+    UNSIGNED = "unsigned"  # a key is configured, the manifest carries no signature
+    BROKEN_CHAIN = "broken_chain"  # deltas that do not follow one another
+    CONTRACT = "contract"  # another serving contract than the reader's
+
+
+class PublisherError(Exception):
+    """Base of every error of this package."""
+
+
+class VersionError(PublisherError):
+    """A serving version, or a part of it, is refused."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class PublisherBusyError(PublisherError):
+    """Another publisher holds the directory."""
+
+
+class KeyFileError(PublisherError):
+    """A signing or verification key cannot be used."""
+
+
+class DenseRuntimeError(PublisherError):
+    """A compiled artefact does not load, run or take these weights here."""
+
+
+class ContractError(PublisherError):
+    """A commit was trained under another serving contract than the one frozen at start."""

@@ -1,0 +1,117 @@
+"""Sparse rows of bases and deltas, as Parquet (FORMAT.md, section 2)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkpointer.store import Store
+from publisher.errors import Reason, VersionError
+from publisher.manifest import Blob, Table
+from publisher.versions import read_blob
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServingRows:
+    """Rows of one table: `ids` int64[n] ascending, `rows` uint8[n, w] encoded, `deleted` int64[m] ascending."""
+
+    table: str
+    ids: np.ndarray
+    rows: np.ndarray
+    deleted: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids) + len(self.deleted)
+
+
+def encode_rows(parts: Iterable[ServingRows]) -> list[bytes]:
+    """Write the parts as one Parquet file for each row width; tables keep the order given."""
+    by_width: defaultdict[int, list[ServingRows]] = defaultdict(list)
+    for part in parts:
+        if len(part):
+            by_width[part.rows.shape[1]].append(part)
+    return [_write(by_width[width], width) for width in sorted(by_width)]
+
+
+def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Iterator[ServingRows]:
+    """Read one file; refuse tables that the manifest does not list, and ids out of order."""
+    try:
+        columns = pq.ParquetFile(pa.BufferReader(payload), read_dictionary=["table"]).read()
+        names = columns["table"].combine_chunks()
+        ids = columns["id"].combine_chunks().to_numpy()
+        rows, present = _rows(columns["row"].combine_chunks())
+    except (pa.ArrowException, KeyError) as error:
+        raise VersionError(Reason.CORRUPT, f"{what} is not a file of serving rows: {error}") from error
+    codes = names.indices.to_numpy()
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
+        name = names.dictionary[int(codes[start])].as_py()
+        part = slice(start, end)
+        if name not in tables:
+            raise VersionError(
+                Reason.CONTRACT, f"{what} holds rows of table {name!r}, which the manifest does not list"
+            )
+        if (np.diff(ids[part]) <= 0).any():
+            raise VersionError(Reason.CORRUPT, f"{what}: ids of table {name!r} are not ascending")
+        kept = present[part]
+        yield ServingRows(table=name, ids=ids[part][kept], rows=rows[part][kept], deleted=ids[part][~kept])
+
+
+def read_rows(store: Store, tables: Iterable[Table], blob: Blob) -> Iterator[ServingRows]:
+    """Read and verify one file of a base or a delta."""
+    return decode_rows(read_blob(store, blob), blob.path, {table.name: table for table in tables})
+
+
+def _write(parts: list[ServingRows], width: int) -> bytes:
+    names = pa.DictionaryArray.from_arrays(
+        np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts]), [part.table for part in parts]
+    )
+    merged = [_merge(part, width) for part in parts]
+    table = pa.table(
+        {
+            "table": names,
+            "id": np.concatenate([ids for ids, _, _ in merged]),
+            "row": _binary(
+                np.concatenate([rows for _, rows, _ in merged]), np.concatenate([mask for _, _, mask in merged])
+            ),
+        }
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        row_group_size=max(len(table), 1),
+        use_dictionary=["table"],
+        column_encoding={"id": "DELTA_BINARY_PACKED", "row": "PLAIN"},
+        compression="none",
+        write_statistics=False,
+        store_schema=False,
+        data_page_size=1 << 26,
+    )
+    return sink.getvalue().to_pybytes()
+
+
+def _merge(part: ServingRows, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Interleave rows and deletions by id: ids, rows (zeros where deleted), whether deleted."""
+    if not len(part.deleted):
+        return part.ids, part.rows, np.zeros(len(part.ids), dtype=np.bool_)
+    ids = np.concatenate([part.ids, part.deleted])
+    order = np.argsort(ids, kind="stable")
+    rows = np.concatenate([part.rows, np.zeros((len(part.deleted), width), dtype=np.uint8)])
+    return ids[order], rows[order], order >= len(part.ids)
+
+
+def _binary(rows: np.ndarray, null: np.ndarray) -> pa.Array:
+    count, width = rows.shape
+    validity = None if not null.any() else pa.array(~null).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(width), count, [validity, pa.py_buffer(np.ascontiguousarray(rows))])
+
+
+def _rows(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """View a fixed-size binary array as uint8[n, w], with the mask of its valid rows."""
+    width = array.type.byte_width
+    flat = np.frombuffer(array.buffers()[1], dtype=np.uint8)[array.offset * width :][: len(array) * width]
+    return flat.reshape(len(array), width), array.is_valid().to_numpy(zero_copy_only=False)
