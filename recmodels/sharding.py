@@ -1,0 +1,82 @@
+"""Lay a model's tables out over the ranks: the planner, its constraints, and DistributedModelParallel."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torchrec.distributed.model_parallel import DistributedModelParallel
+from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.types import ModuleSharder, ShardingEnv
+
+from recmodels.errors import ShardingError
+from recmodels.layout import Layout, TableSpec
+from recmodels.zch.arena import bucket_count
+from recmodels.zch.collection import TrackedSharder
+
+_SUPPORTED = ("table_wise", "row_wise")
+
+
+def sharders() -> list[ModuleSharder[Any]]:
+    """The sharders of every collection that an EmbeddingGroup holds."""
+    return [TrackedSharder(fused_params={})]
+
+
+def constraints(
+    layout: Layout, world_size: int, global_sharding_types: Sequence[str] = ()
+) -> dict[str, ParameterConstraints]:
+    """What the planner may choose per table; ShardingError when that is nothing."""
+    return {
+        table.name: ParameterConstraints(
+            sharding_types=_choices(table, world_size, global_sharding_types), compute_kernels=["fused"]
+        )
+        for table in layout.tables
+    }
+
+
+def _choices(table: TableSpec, world_size: int, global_sharding_types: Sequence[str]) -> list[str]:
+    if table.zch is not None:
+        buckets = bucket_count(table.zch)
+        if buckets % world_size:
+            raise ShardingError(
+                f"table {table.name!r}: {buckets} buckets do not divide over {world_size} ranks; "
+                f"set zch buckets to a multiple of {world_size}"
+            )
+        # With one rank a table-wise plan is the same memory without TorchRec's bucketize in front.
+        return ["row_wise" if world_size > 1 else "table_wise"]
+    if table.compute_kernels and "fused" not in table.compute_kernels:
+        raise ShardingError(
+            f"table {table.name!r}: compute_kernels {', '.join(table.compute_kernels)} are not trained here; add fused"
+        )
+    wanted = table.sharding_types or tuple(global_sharding_types) or _SUPPORTED
+    usable = [
+        kind for kind in _SUPPORTED if kind in wanted and (kind == "table_wise" or table.num_embeddings >= world_size)
+    ]
+    if not usable:
+        raise ShardingError(
+            f"table {table.name!r}: sharding_types {', '.join(wanted)} are not supported; use {' or '.join(_SUPPORTED)}"
+        )
+    return usable
+
+
+def shard(
+    model: nn.Module,
+    layout: Layout,
+    *,
+    process_group: dist.ProcessGroup,
+    device: torch.device,
+    global_sharding_types: Sequence[str] = (),
+) -> DistributedModelParallel:
+    """Plan on rank 0 and wrap; call `apply_optimizer_in_backward` on the model's tables before."""
+    world_size = dist.get_world_size(process_group)
+    planner = EmbeddingShardingPlanner(
+        topology=Topology(world_size=world_size, local_world_size=world_size, compute_device=device.type),
+        constraints=constraints(layout, world_size, global_sharding_types),
+    )
+    chosen = sharders()
+    plan = planner.collective_plan(model, chosen, process_group)
+    return DistributedModelParallel(
+        model, env=ShardingEnv.from_process_group(process_group), device=device, plan=plan, sharders=chosen
+    )

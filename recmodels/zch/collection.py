@@ -1,0 +1,175 @@
+"""A pooled collection whose sharded form remaps ids, marks changed rows and draws fresh ones, in front of TorchRec's lookup."""
+
+# ruff: noqa: SLF001  (TorchRec keeps its lookups, shardings and fused kernels private)
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torchrec.distributed.embedding_types import KJTList
+from torchrec.distributed.embeddingbag import (
+    EmbeddingBagCollectionContext,
+    EmbeddingBagCollectionSharder,
+    ShardedEmbeddingBagCollection,
+)
+from torchrec.distributed.sharding.rw_sharding import RwSparseFeaturesDist
+from torchrec.distributed.types import Awaitable, LazyAwaitable, ParameterSharding, ShardingEnv
+from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, PoolingType
+from torchrec.modules.embedding_modules import EmbeddingBagCollection
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
+
+from recmodels.errors import ModelConfigError
+from recmodels.layout import TableSpec
+from recmodels.zch.arena import Shard, bucket_count
+from recmodels.zch.lookup import RemappedLookup
+
+_POOLING = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
+_DATA_TYPES = {"FP32": DataType.FP32, "FP16": DataType.FP16}
+
+
+class TrackedCollection(EmbeddingBagCollection):
+    """Tables by their specs. Hashed tables exist only once sharded: `forward` before that is refused where there are any.
+
+    Weights start as zeros: the sharded form draws rows itself, as a function of (seed, table, id) (initializers.py).
+    """
+
+    def __init__(self, specs: Sequence[TableSpec], *, seed: int, device: torch.device) -> None:
+        tables = [
+            EmbeddingBagConfig(
+                name=spec.name,
+                num_embeddings=spec.num_embeddings,
+                embedding_dim=spec.dim,
+                feature_names=list(spec.features),
+                pooling=_POOLING[spec.pooling],
+                data_type=_DATA_TYPES[spec.data_type],
+                init_fn=nn.init.zeros_,
+            )
+            for spec in specs
+        ]
+        super().__init__(tables=tables, is_weighted=specs[0].weighted, device=device)
+        self.specs = tuple(specs)
+        self.seed = seed
+
+    def forward(self, features: KeyedJaggedTensor) -> KeyedTensor:
+        hashed = [spec.name for spec in self.specs if spec.zch is not None]
+        if hashed:
+            raise ModelConfigError(
+                f"zero-collision tables {', '.join(hashed)} work only behind DistributedModelParallel: "
+                "call recmodels.sharding.shard first, also with one rank"
+            )
+        return super().forward(features)
+
+
+class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[misc]
+    """TorchRec's sharded collection, with raw ids up to the owner of their bucket and rows from there on."""
+
+    def __init__(
+        self,
+        module: TrackedCollection,
+        table_name_to_parameter_sharding: dict[str, ParameterSharding],
+        env: ShardingEnv,
+        **settings: Any,
+    ) -> None:
+        super().__init__(module, table_name_to_parameter_sharding, env=env, **settings)
+        specs = {spec.name: spec for spec in module.specs}
+        self.lookups = tuple(
+            RemappedLookup(_shards(sharding.embedding_tables(), specs, env), lookup, module.seed)
+            for sharding, lookup in zip(self._embedding_shardings, self._lookups, strict=True)
+        )
+        self._specs = specs
+        self._world_size = env.world_size
+
+    def _create_input_dist(self, input_feature_names: list[str]) -> None:
+        super()._create_input_dist(input_feature_names)
+        for at, (kind, sharding) in enumerate(zip(self._sharding_types, self._embedding_shardings, strict=True)):
+            if kind == "row_wise":
+                self._input_dists[at] = self._route_by_bucket(sharding)
+
+    def _route_by_bucket(self, sharding: Any) -> nn.Module:
+        """An input dist that keeps ids as they are and sends those of hashed tables to the rank that owns their bucket."""
+        sizes: list[int] = []
+        buckets: list[int] = []
+        for table in sharding.embedding_tables():
+            zch = self._specs[table.name].zch
+            # A size of 0 makes TorchRec route by id % buckets instead of by id // block.
+            sizes += [0 if zch is not None else table.num_embeddings] * table.num_features()
+            buckets += [self._world_size if zch is None else bucket_count(zch)] * table.num_features()
+        return RwSparseFeaturesDist(
+            pg=sharding._pg,
+            num_features=sharding._get_num_features(),
+            feature_hash_sizes=sizes,
+            feature_total_num_buckets=buckets,
+            device=self._device,
+            has_feature_processor=sharding._has_feature_processor,
+            need_pos=sharding._need_pos,
+            keep_original_indices=True,
+        )
+
+    def input_dist(
+        self, ctx: EmbeddingBagCollectionContext, features: KeyedJaggedTensor
+    ) -> Awaitable[Awaitable[KJTList]]:
+        if self._has_uninitialized_input_dist:
+            # TorchRec's own first-batch check takes raw ids for rows and would warn about every hashed table.
+            self._create_input_dist(features.keys())
+            self._has_uninitialized_input_dist = False
+            if self._has_mean_pooling_callback:
+                self._init_mean_pooling_callback(features.keys(), None)
+        return super().input_dist(ctx, features)
+
+    def compute(self, ctx: EmbeddingBagCollectionContext, dist_input: KJTList) -> list[torch.Tensor]:
+        return super().compute(ctx, self._remap(dist_input))
+
+    def compute_and_output_dist(self, ctx: EmbeddingBagCollectionContext, input: KJTList) -> LazyAwaitable[KeyedTensor]:
+        return super().compute_and_output_dist(ctx, self._remap(input))
+
+    def _remap(self, features: KJTList) -> KJTList:
+        write = self.training and torch.is_grad_enabled()
+        remapped = [lookup.remap(jagged, write=write) for lookup, jagged in zip(self.lookups, features, strict=True)]
+        return KJTList(remapped)
+
+
+def _shards(tables: list[Any], specs: dict[str, TableSpec], env: ShardingEnv) -> tuple[Shard, ...]:
+    shards = []
+    for table in tables:
+        first = table.local_metadata.shard_offsets[0]
+        whole = table.local_rows == table.num_embeddings
+        number = 0 if whole else env.rank
+        shards.append(Shard(table=specs[table.name], number=number, first_row=first, rows=table.local_rows))
+    return tuple(shards)
+
+
+class TrackedSharder(EmbeddingBagCollectionSharder):  # type: ignore[misc]
+    """Shards `TrackedCollection`s; offers row-wise beside TorchRec's own choices, which leave it out on CPU."""
+
+    def shard(
+        self,
+        module: TrackedCollection,
+        params: dict[str, ParameterSharding],
+        env: ShardingEnv,
+        device: torch.device | None = None,
+        module_fqn: str | None = None,
+    ) -> ShardedTrackedCollection:
+        return ShardedTrackedCollection(
+            module,
+            params,
+            env,
+            fused_params=self.fused_params,
+            device=device,
+            qcomm_codecs_registry=self.qcomm_codecs_registry,
+            module_fqn=module_fqn,
+        )
+
+    def sharding_types(self, compute_device_type: str) -> list[str]:
+        return ["table_wise", "row_wise"]
+
+    def compute_kernels(self, sharding_type: str, compute_device_type: str) -> list[str]:
+        return ["fused"]
+
+    @property
+    def module_type(self) -> type[TrackedCollection]:
+        return TrackedCollection
+
+    @property
+    def sharded_module_type(self) -> type[ShardedTrackedCollection]:
+        return ShardedTrackedCollection

@@ -1,0 +1,337 @@
+"""The map's inner loops: one call per batch over all tables of a lookup.
+
+Ids are looked for, and placed, exactly where fbgemm's read-only `zero_collision_hash` finds them (zch/hashing.py).
+Rows that the current step has used are pinned: they are never evicted, so that no two ids of a step share a row.
+Chains have no holes: an evicted row is taken over by the evicting id at once, and nothing else empties a row.
+"""
+
+import numpy as np
+from numba import njit
+
+from recmodels.zch.arena import (
+    ADMIT,
+    BIT_BASE,
+    BUCKET_ROWS,
+    BUCKETS,
+    COLLISIONS,
+    COUNTER_BASE,
+    COUNTER_SETS,
+    EMPTY,
+    ENTRY_BASE,
+    EVICTIONS,
+    FIRST_BUCKET,
+    FIRST_ROW,
+    HITS,
+    INSERTS,
+    KIND,
+    MAX_PROBE,
+    MISS_BASE,
+    ROWS,
+    SIZE,
+    TRACKED,
+    TTL_MS,
+    UNADMITTED,
+    WAYS,
+)
+from recmodels.zch.hashing import probe_start
+
+_CACHE = 1024
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _get_bit(words, bit):  # type: ignore[no-untyped-def]
+    return (words[bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _set_bit(words, bit):  # type: ignore[no-untyped-def]
+    words[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+
+
+@njit(cache=True, nogil=True)
+def find(entries, base, usable, max_probe, row_id):  # type: ignore[no-untyped-def]
+    """Position of an id within its bucket, or -1."""
+    at = probe_start(row_id, usable)
+    for _ in range(max_probe):
+        held = entries[base + at, 0]
+        if held == row_id:
+            return at
+        if held == EMPTY:
+            return -1
+        at += 1
+        if at == usable:
+            at = 0
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit):  # type: ignore[no-untyped-def]
+    """Where an absent id goes: an expired or empty row of its window, else the least recent; -1 when all are pinned."""
+    at = probe_start(row_id, usable)
+    best = -1
+    best_seen = np.int64(0)
+    for _ in range(max_probe):
+        if entries[base + at, 0] == EMPTY:
+            return at
+        seen = entries[base + at, 1]
+        if not _get_bit(pinned, bit + at):
+            if seen < expired_before:
+                return at
+            if best < 0 or seen < best_seen:
+                best = at
+                best_seen = seen
+        at += 1
+        if at == usable:
+            at = 0
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _counter_set(p, bucket, row_id):  # type: ignore[no-untyped-def]
+    sets = p[COUNTER_SETS]
+    # A start of the map is hash % rows; the set takes other bits, so that full windows do not mean full sets.
+    chosen = (probe_start(row_id, np.int64(1) << np.int64(62)) >> 20) % sets
+    return p[COUNTER_BASE] + (bucket * sets + chosen) * WAYS
+
+
+@njit(cache=True, nogil=True)
+def _count(counters, touched, start, row_id, dropped, n_dropped):  # type: ignore[no-untyped-def]
+    """Count one sighting; a full set gives up its lowest count, the first of equals."""
+    free = -1
+    lowest = start
+    for way in range(start, start + WAYS):
+        if counters[way, 0] == row_id:
+            counters[way, 1] += 1
+            touched[way] = True
+            return n_dropped
+        if counters[way, 0] == EMPTY:
+            if free < 0:
+                free = way
+        elif counters[lowest, 0] == EMPTY or counters[way, 1] < counters[lowest, 1]:
+            lowest = way
+    if free < 0:
+        free = lowest
+        dropped[n_dropped] = counters[free, 0]
+        n_dropped += 1
+    counters[free, 0] = row_id
+    counters[free, 1] = 1
+    touched[free] = True
+    return n_dropped
+
+
+@njit(cache=True, nogil=True)
+def count_sightings(values, starts, tables, params, entries, counters, touched, drop_ids, drop_tables):  # type: ignore[no-untyped-def]
+    """Count every occurrence of every absent id of the batch, before any is admitted; the counters given up are returned."""
+    n = 0
+    for f in range(tables.size):
+        p = params[tables[f]]
+        if p[ADMIT] <= 1:
+            continue
+        usable = p[BUCKET_ROWS] - 1
+        for i in range(starts[f], starts[f + 1]):
+            row_id = values[i]
+            bucket = row_id % p[BUCKETS] - p[FIRST_BUCKET]
+            base = p[ENTRY_BASE] + bucket * p[BUCKET_ROWS]
+            if find(entries, base, usable, p[MAX_PROBE], row_id) < 0:
+                m = _count(counters, touched, _counter_set(p, bucket, row_id), row_id, drop_ids, n)
+                for k in range(n, m):
+                    drop_tables[k] = tables[f]
+                n = m
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _admit(p, counters, touched, bucket, row_id):  # type: ignore[no-untyped-def]
+    """Whether the id has been seen often enough; its counter is then given back."""
+    start = _counter_set(p, bucket, row_id)
+    for way in range(start, start + WAYS):
+        if counters[way, 0] == row_id:
+            if counters[way, 1] < p[ADMIT]:
+                return False
+            counters[way, 0] = EMPTY
+            counters[way, 1] = 0
+            touched[way] = False
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def remap_train(  # type: ignore[no-untyped-def]
+    values,
+    starts,
+    tables,
+    params,
+    entries,
+    counters,
+    counter_touched,
+    touched,
+    pinned,
+    pinned_words,
+    pinned_count,
+    missed,
+    figures,
+    now,
+    out,
+    new_table,
+    new_row,
+    new_id,
+    old_id,
+):
+    """Map ids to rows of the shard, admitting and evicting; mark what the step will change.
+
+    Returns (number of fresh rows, -1); fresh rows are listed in `new_*`, with the id that each evicted (or -1) in `old_id`.
+    An id outside a direct table stops the loop: (…, index of the value).
+    """
+    cache_ids = np.empty(_CACHE, np.int64)
+    cache_rows = np.empty(_CACHE, np.int64)
+    fresh = 0
+    pins = pinned_count[0]
+    for f in range(tables.size):
+        t = tables[f]
+        p = params[t]
+        bit_base = p[BIT_BASE]
+        if p[KIND] == 0:
+            first = p[FIRST_ROW]
+            rows = p[ROWS]
+            tracked = p[TRACKED] != 0
+            for i in range(starts[f], starts[f + 1]):
+                row = values[i] - first
+                if row < 0 or row >= rows:
+                    return fresh, i
+                out[i] = row
+                if tracked:
+                    _set_bit(touched, bit_base + row)
+            continue
+        bucket_rows = p[BUCKET_ROWS]
+        usable = bucket_rows - 1
+        buckets = np.uint64(p[BUCKETS])
+        first_bucket = p[FIRST_BUCKET]
+        own_buckets = p[ROWS] // bucket_rows
+        max_probe = p[MAX_PROBE]
+        expired_before = now - p[TTL_MS] if p[TTL_MS] >= 0 else np.int64(-(2**62))
+        hits = np.int64(0)
+        cache_ids[:] = EMPTY
+        for i in range(starts[f], starts[f + 1]):
+            row_id = values[i]
+            line = np.int64((np.uint64(row_id) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(54))
+            if cache_ids[line] == row_id:
+                out[i] = cache_rows[line]
+                hits += 1
+                continue
+            bucket = np.int64(np.uint64(row_id) % buckets) - first_bucket
+            if row_id < 0 or bucket < 0 or bucket >= own_buckets:
+                return fresh, i
+            offset = bucket * bucket_rows
+            base = p[ENTRY_BASE] + offset
+            at = find(entries, base, usable, max_probe, row_id)
+            evicted = np.int64(EMPTY)
+            if at >= 0:
+                hits += 1
+                bit = bit_base + offset + at
+                renewed = entries[base + at, 1] < expired_before and not _get_bit(pinned, bit)
+                if renewed:
+                    figures[t, EVICTIONS] += 1
+            else:
+                if p[ADMIT] > 1 and not _admit(p, counters, counter_touched, bucket, row_id):
+                    at = -1
+                else:
+                    at = _place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit_base + offset)
+                if at < 0:
+                    figures[t, UNADMITTED] += 1
+                    missed[p[MISS_BASE] + bucket] = 1
+                    out[i] = offset + usable
+                    continue
+                renewed = True
+                evicted = entries[base + at, 0]
+                if evicted == EMPTY:
+                    figures[t, SIZE] += 1
+                else:
+                    figures[t, EVICTIONS] += 1
+                if at != probe_start(row_id, usable):
+                    figures[t, COLLISIONS] += 1
+                entries[base + at, 0] = row_id
+                entries[base + at, 1] = now
+            row = offset + at
+            if renewed:
+                figures[t, INSERTS] += 1
+                new_table[fresh] = t
+                new_row[fresh] = row
+                new_id[fresh] = row_id
+                old_id[fresh] = evicted
+                fresh += 1
+                entries[base + at, 1] = now
+            bit = bit_base + row
+            if not _get_bit(pinned, bit):
+                _set_bit(pinned, bit)
+                _set_bit(touched, bit)
+                pinned_words[pins] = bit >> 6
+                pins += 1
+                if entries[base + at, 1] < now:
+                    entries[base + at, 1] = now
+            cache_ids[line] = row_id
+            cache_rows[line] = row
+            out[i] = row
+        figures[t, HITS] += hits
+        pinned_count[0] = pins
+    return fresh, np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def remap_read(values, starts, tables, params, entries, out):  # type: ignore[no-untyped-def]
+    """Map ids to rows of the shard and change nothing; returns the index of an id outside its table, or -1."""
+    for f in range(tables.size):
+        p = params[tables[f]]
+        bucket_rows = p[BUCKET_ROWS]
+        for i in range(starts[f], starts[f + 1]):
+            row_id = values[i]
+            if p[KIND] == 0:
+                row = row_id - p[FIRST_ROW]
+                if row < 0 or row >= p[ROWS]:
+                    return i
+                out[i] = row
+                continue
+            if row_id < 0:
+                return i
+            offset = (row_id % p[BUCKETS] - p[FIRST_BUCKET]) * bucket_rows
+            if offset < 0 or offset >= p[ROWS]:
+                return i
+            at = find(entries, p[ENTRY_BASE] + offset, bucket_rows - 1, p[MAX_PROBE], row_id)
+            out[i] = offset + (at if at >= 0 else bucket_rows - 1)
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def unpin(pinned, pinned_words, pinned_count):  # type: ignore[no-untyped-def]
+    """Release every pinned row."""
+    for i in range(pinned_count[0]):
+        pinned[pinned_words[i]] = 0
+    pinned_count[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def marked_rows(words, base, rows, out):  # type: ignore[no-untyped-def]
+    """The set bits of [base, base + rows), ascending, relative to base (a multiple of 64); returns how many."""
+    n = 0
+    first = base >> 6
+    for w in range((rows + 63) >> 6):
+        word = words[first + w]
+        if word == 0:
+            continue
+        for b in range(64):
+            if (word >> np.uint64(b)) & np.uint64(1):
+                out[n] = w * 64 + b
+                n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def count_marked(words, base, rows):  # type: ignore[no-untyped-def]
+    """How many bits of [base, base + rows) are set."""
+    n = 0
+    first = base >> 6
+    for w in range((rows + 63) >> 6):
+        word = words[first + w]
+        while word:
+            word &= word - np.uint64(1)
+            n += 1
+    return n

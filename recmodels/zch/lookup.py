@@ -1,0 +1,176 @@
+"""One lookup's tables with their memory: remaps batches, draws fresh rows, zeroes the reserved ones."""
+
+# ruff: noqa: SLF001  (TorchRec keeps its lookups, shardings and fused kernels private)
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
+
+from recmodels.errors import IdError
+from recmodels.initializers import draw_rows, table_key
+from recmodels.zch import kernels
+from recmodels.zch.arena import BUCKET_ROWS, HASHED, KIND, MISS_BASE, ROWS, Arena, Int64s, Shard
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Memory:
+    """A table shard's weight [n, D] and optimizer columns ([n] or [n, D]), as views of what the fused kernel trains."""
+
+    weight: Array
+    state: Mapping[str, Array]
+    fresh: Mapping[str, float]
+    key: int
+
+
+class RemappedLookup:
+    """The shards behind one of TorchRec's lookups."""
+
+    def __init__(self, shards: tuple[Shard, ...], lookup: Any, seed: int) -> None:
+        self.arena = Arena(shards)
+        self.now_ms = 0
+        self.evicted: list[tuple[Int64s, Int64s]] = []
+        self.dropped: list[tuple[Int64s, Int64s]] = []
+        self.memory = tuple(_memories(shards, lookup, seed))
+        by_feature = [number for number, shard in enumerate(shards) for _ in shard.table.features]
+        self._tables: Int64s = np.array(by_feature, np.int64)
+        self._counts_sightings = bool((self.arena.params[:, kernels.ADMIT] > 1).any())
+        self._empty = np.empty(0, np.int64)
+        self._draw_first_rows()
+
+    def remap(self, features: KeyedJaggedTensor, *, write: bool) -> KeyedJaggedTensor:
+        """The same features with rows of the local shards for ids; `write` admits, evicts and marks."""
+        values = features.values()
+        if not len(self._tables) or not values.numel():
+            return features
+        ids = values.numpy()
+        starts = np.array(features.offset_per_key(), np.int64)
+        rows = np.empty(len(ids), np.int64)
+        if write:
+            bad = self._write(ids, starts, rows)
+        else:
+            bad = kernels.remap_read(ids, starts, self._tables, self.arena.params, self.arena.entries, rows)
+        if bad >= 0:
+            self._refuse(int(ids[bad]), int(bad), starts)
+        return KeyedJaggedTensor(
+            keys=features.keys(),
+            values=torch.from_numpy(rows),
+            weights=features.weights_or_none(),
+            lengths=features.lengths_or_none(),
+            offsets=features.offsets_or_none(),
+            stride=None if features.variable_stride_per_key() else features.stride(),
+            stride_per_key_per_rank=(
+                features.stride_per_key_per_rank() if features.variable_stride_per_key() else None
+            ),
+            length_per_key=features.length_per_key_or_none(),
+            offset_per_key=features.offset_per_key_or_none(),
+        )
+
+    def settle(self) -> None:
+        """End the step: reserved rows and their optimizer state become fresh zeros, and no row is pinned any more."""
+        arena = self.arena
+        if arena.missed.any():
+            self._zero_reserved()
+        kernels.unpin(arena.pinned, arena.pinned_words, arena.pinned_count)
+
+    def _write(self, ids: Int64s, starts: Int64s, rows: Int64s) -> int:
+        arena, n = self.arena, len(ids)
+        arena.reserve_pins(n)
+        new = np.empty((4, n), np.int64)
+        if self._counts_sightings:
+            count = kernels.count_sightings(
+                ids,
+                starts,
+                self._tables,
+                arena.params,
+                arena.entries,
+                arena.counters,
+                arena.counter_touched,
+                new[0],
+                new[1],
+            )
+            if count:
+                self.dropped.append((new[1, :count].copy(), new[0, :count].copy()))
+        fresh, bad = kernels.remap_train(
+            ids, starts, self._tables, arena.params, arena.entries, arena.counters, arena.counter_touched,
+            arena.touched, arena.pinned, arena.pinned_words, arena.pinned_count, arena.missed, arena.figures,
+            self.now_ms, rows, new[0], new[1], new[2], new[3],
+        )  # fmt: skip
+        if fresh:
+            self._draw_fresh(new[:, :fresh])
+        return int(bad)
+
+    def _draw_fresh(self, new: Int64s) -> None:
+        tables, rows, ids, old = new
+        gone = old >= 0
+        if gone.any():
+            self.evicted.append((tables[gone], old[gone]))
+        for number in np.unique(tables):
+            mine = tables == number
+            self._reset_rows(int(number), rows[mine], ids[mine])
+
+    def _reset_rows(self, number: int, rows: Int64s, ids: Int64s) -> None:
+        memory, table = self.memory[number], self.arena.shards[number].table
+        memory.weight[rows] = draw_rows(table.init, memory.key, ids, table.dim)
+        for name, column in memory.state.items():
+            column[rows] = memory.fresh[name]
+
+    def _zero_reserved(self) -> None:
+        missed = self.arena.missed
+        for number, memory in enumerate(self.memory):
+            p = self.arena.params[number]
+            if p[KIND] != HASHED:
+                continue
+            used = missed[p[MISS_BASE] : p[MISS_BASE] + p[ROWS] // p[BUCKET_ROWS]]
+            if used.any():
+                rows = (np.flatnonzero(used) + 1) * p[BUCKET_ROWS] - 1
+                memory.weight[rows] = 0
+                for name, column in memory.state.items():
+                    column[rows] = memory.fresh[name]
+        missed[:] = 0
+
+    def _draw_first_rows(self) -> None:
+        for number, shard in enumerate(self.arena.shards):
+            if shard.table.zch is not None:
+                self.memory[number].weight[:] = 0
+            else:
+                rows = np.arange(shard.rows, dtype=np.int64)
+                self._reset_rows(number, rows, rows + shard.first_row)
+
+    def _refuse(self, row_id: int, at: int, starts: Int64s) -> None:
+        number = self._tables[int(np.searchsorted(starts, at, side="right")) - 1]
+        shard = self.arena.shards[number]
+        raise IdError(
+            f"table {shard.table.name!r}: id {row_id} is outside rows {shard.first_row} to "
+            f"{shard.first_row + shard.rows - 1} or its buckets; validate the feature before it is looked up"
+        )
+
+
+def _memories(shards: tuple[Shard, ...], lookup: Any, seed: int) -> list[Memory]:
+    found: dict[str, Memory] = {}
+    for module in lookup._emb_modules:
+        kernel = module._emb_module
+        weights = kernel.split_embedding_weights()
+        states = kernel.split_optimizer_states()
+        for at, config in enumerate(module._config.embedding_tables):
+            state = {f"momentum{k + 1}": _view(tensor, config) for k, tensor in enumerate(states[at] if states else ())}
+            found[config.name] = Memory(
+                weight=weights[at].detach().numpy(),
+                state=state,
+                fresh={name: float(column.flat[0]) if column.size else 0.0 for name, column in state.items()},
+                key=table_key(seed, config.name),
+            )
+    return [found[shard.table.name] for shard in shards]
+
+
+def _view(tensor: torch.Tensor, config: Any) -> Array:
+    column: Array = tensor.detach().numpy()
+    if column.size == config.local_rows:
+        return column.reshape(config.local_rows)
+    return column.reshape(config.local_rows, config.local_cols)
