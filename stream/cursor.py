@@ -1,4 +1,4 @@
-"""A cursor points at a row: the next one to read (docs/interfaces.md; persisted as `protos/commit.proto`, message Cursor)."""
+"""A cursor points at a row: the next one to read (persisted as message Cursor of protos/commit.proto)."""
 
 from __future__ import annotations
 

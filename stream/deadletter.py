@@ -1,4 +1,4 @@
-"""Rows and messages that could not be used, kept with raw bytes, cursor and reason (architecture.md section 3, item 12)."""
+"""Rows and messages that could not be used, with raw bytes, cursor and reason (architecture.md section 3, item 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every source of rows promises: one contract suite, tests/contracts/test_sources.py (docs/interfaces.md, stream)."""
+"""What every source of rows promises: one contract suite, tests/contracts/test_sources.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,128 @@
+"""Decoders for messages that hold one Arrow record batch of events, with its schema or without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import pyarrow as pa
+
+from stream.decode import DECODE_ERRORS, EMPTY, UNDECODABLE, Decoded, Failure, assemble, concat
+
+_CONTINUATION = b"\xff\xff\xff\xff"
+_END_OF_STREAM = (b"", _CONTINUATION + bytes(4), bytes(4))
+_MAX_SCHEMAS = 64
+
+
+class ArrowStreamDecoder:
+    """The IPC stream format: schema, record batches, end. All batches of a message count as one.
+
+    A message whose schema bytes were seen before is read without parsing the schema again.
+    """
+
+    format = "ARROW_IPC"
+
+    def __init__(self, columns: Collection[str] | None = None) -> None:
+        self._columns = None if columns is None else frozenset(columns)
+        self._schemas: dict[bytes, pa.Schema] = {}
+
+    def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
+        """Decode a run of messages; those that are no IPC stream are failures."""
+        return _decode_each(payloads, self._decode_one)
+
+    def _decode_one(self, payload: bytes) -> pa.RecordBatch:
+        schema_size = 8 + int.from_bytes(payload[4:8], "little")
+        schema = self._schemas.get(payload[:schema_size])
+        batch = None if schema is None else _only_batch(payload, schema_size, schema)
+        if batch is None:
+            batch = _all_batches(payload)
+            self._remember(payload[:schema_size], batch.schema)
+            batch = _plain(batch)
+        return _prune(batch, self._columns)
+
+    def _remember(self, prefix: bytes, schema: pa.Schema) -> None:
+        # Dictionaries come as messages of their own, which only the stream reader follows.
+        if prefix.startswith(_CONTINUATION) and not any(_has_dictionary(field.type) for field in schema):
+            if len(self._schemas) >= _MAX_SCHEMAS:
+                self._schemas.clear()
+            self._schemas[prefix] = schema
+
+
+class ArrowBatchDecoder:
+    """One encapsulated record batch message without its schema, which is declared."""
+
+    format = "ARROW_IPC_BATCH"
+
+    def __init__(self, schema: pa.Schema, columns: Collection[str] | None = None) -> None:
+        self._schema = schema
+        self._columns = None if columns is None else frozenset(columns)
+
+    def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
+        """Decode a run of messages; those that do not fit the declared schema are failures."""
+        return _decode_each(payloads, self._decode_one)
+
+    def _decode_one(self, payload: bytes) -> pa.RecordBatch:
+        batch = _only_batch(payload, 0, self._schema)
+        if batch is None:
+            raise pa.ArrowInvalid("bytes follow the record batch")
+        return _prune(batch, self._columns)
+
+
+def _decode_each(payloads: Sequence[bytes | None], decode_one: Callable[[bytes], pa.RecordBatch]) -> Decoded:
+    pieces: list[tuple[Sequence[int], pa.RecordBatch]] = []
+    failures: list[Failure] = []
+    for index, payload in enumerate(payloads):
+        if not payload:
+            failures.append(Failure(index=index, reason=EMPTY, detail="no payload"))
+            continue
+        try:
+            pieces.append(((index,), decode_one(payload)))
+        except DECODE_ERRORS as error:
+            failures.append(Failure(index=index, reason=UNDECODABLE, detail=str(error)))
+    return assemble(pieces, failures, len(payloads))
+
+
+def _only_batch(payload: bytes, start: int, schema: pa.Schema) -> pa.RecordBatch | None:
+    """The record batch at `start`; None where more than the end of the stream follows it."""
+    reader = pa.BufferReader(payload)
+    reader.seek(start)
+    message = pa.ipc.read_message(reader)
+    if message.type != "record batch" or payload[reader.tell() :] not in _END_OF_STREAM:
+        return None
+    batch = pa.ipc.read_record_batch(message, schema)
+    # Offsets and lengths come from outside: unchecked they would be read as addresses.
+    batch.validate(full=True)
+    return batch
+
+
+def _all_batches(payload: bytes) -> pa.RecordBatch:
+    reader = pa.BufferReader(payload)
+    with pa.ipc.open_stream(reader) as stream:
+        schema = stream.schema.remove_metadata()
+        batches = [batch.replace_schema_metadata(None) for batch in stream]
+    if rest := len(payload) - reader.tell():
+        raise pa.ArrowInvalid(f"{rest} bytes follow the end of the stream")
+    for batch in batches:
+        batch.validate(full=True)
+    return concat(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return True
+    return any(_has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Dictionary columns as their values, so that chunks of different dictionaries have one schema."""
+    for i, field in enumerate(batch.schema):
+        if pa.types.is_dictionary(field.type):
+            column = batch.column(i).dictionary_decode()
+            batch = batch.set_column(i, pa.field(field.name, column.type, field.nullable), column)
+    return batch
+
+
+def _prune(batch: pa.RecordBatch, columns: frozenset[str] | None) -> pa.RecordBatch:
+    if columns is None:
+        return batch
+    names = batch.schema.names
+    return batch.select([i for i, name in enumerate(names) if name in columns]) if set(names) - columns else batch

@@ -1,0 +1,229 @@
+"""Connections to Kafka: the consumer, the questions to the brokers, and errors that say what to do."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+
+from stream.cursor import PartitionKey
+from stream.errors import AuthenticationError, BrokerUnreachableError, SourceError, TopicMissingError
+from stream.kafka_options import KafkaOptions
+from stream.security import Settings
+
+_log = logging.getLogger(__name__)
+
+REFUSED = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001 - librdkafka's own codes have such names
+        KafkaError._SSL,  # noqa: SLF001
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+MISSING = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.UNKNOWN_TOPIC_ID,
+        KafkaError.INCONSISTENT_TOPIC_ID,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+    }
+)
+_MISSING_GRACE_S = 2.0  # a topic that was just created may not be known everywhere
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Topic:
+    """What the brokers say about a topic."""
+
+    name: str
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+def client_settings(options: KafkaOptions) -> Settings:
+    """What consumer, admin client and producer share. May hold secrets."""
+    return {
+        "bootstrap.servers": options.brokers,
+        "client.id": "headrace",
+        "reconnect.backoff.ms": 100,
+        "reconnect.backoff.max.ms": 1000,
+        "allow.auto.create.topics": False,
+        **options.security.settings(),
+    }
+
+
+def consumer_settings(options: KafkaOptions) -> Settings:
+    """A consumer that joins no group, commits nothing by itself and never moves to another offset by itself."""
+    return {
+        **client_settings(options),
+        # A consumer must have a group id; without ours nothing is ever committed to this one.
+        "group.id": options.group_id or "headrace-unused",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+        "fetch.wait.max.ms": 100,
+        "fetch.queue.backoff.ms": 10,
+        "fetch.error.backoff.ms": 100,
+        "fetch.max.bytes": options.fetch_max_bytes,
+        "max.partition.fetch.bytes": min(options.fetch_max_bytes, 16 << 20),
+        "message.max.bytes": min(options.fetch_max_bytes, 1_000_000_000),
+        "receive.message.max.bytes": min(options.fetch_max_bytes + (1 << 20), 2_147_483_647),
+        "queued.max.messages.kbytes": max(options.fetch_max_bytes // 1024, 1024),
+    }
+
+
+class KafkaClient:
+    """One consumer and one admin client."""
+
+    def __init__(self, options: KafkaOptions) -> None:
+        self._options = options
+        self._refused: KafkaError | None = None
+        self._unreachable: KafkaError | None = None
+        try:
+            self.consumer = Consumer(
+                {**consumer_settings(options), "error_cb": self._on_error, "on_commit": _on_commit, "logger": _log}
+            )
+            self._admin = AdminClient({**client_settings(options), "error_cb": self._on_error, "logger": _log})
+        except KafkaException as error:
+            raise SourceError(f"the Kafka client refuses its settings: {error.args[0].str()}") from None
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in REFUSED:
+            self._refused = error
+        else:
+            self._unreachable = error
+        _log.warning("event=kafka_error code=%s detail=%s", error.name(), error.str())
+
+    def unreachable(self) -> bool:
+        """Brokers went away since the last successful question."""
+        return self._unreachable is not None
+
+    def reached(self) -> None:
+        """Brokers answered."""
+        self._unreachable = self._refused = None
+
+    def raise_if_refused(self) -> None:
+        """Raise AuthenticationError where a broker refused us since the last successful question."""
+        if self._refused is not None:
+            raise AuthenticationError(self._refusal(self._refused))
+
+    def _refusal(self, error: KafkaError) -> str:
+        protocol = self._options.security.protocol
+        return (
+            f"brokers {self._options.brokers} refuse access over {protocol}: {error.str()}; see stream_config.security"
+        )
+
+    def describe(self) -> dict[str, Topic]:
+        """All our topics, waiting for brokers; raise a SourceError that says what is wrong after the deadline."""
+        deadline = time.monotonic() + self._options.deadline_s
+        missing_until = time.monotonic() + _MISSING_GRACE_S
+        last: KafkaError | None = None
+        while True:
+            try:
+                topics = {name: topic_of(future) for name, future in self.ask_topics(1.0).items()}
+                self.reached()
+                return topics
+            except KafkaException as error:
+                last = error.args[0]
+            self.poll()
+            self._raise_if_final(last, time.monotonic() > missing_until)
+            if time.monotonic() > deadline:
+                raise BrokerUnreachableError(
+                    f"no broker of {self._options.brokers} answered within {self._options.deadline_s:g} s: {last.str()}"
+                ) from None
+            time.sleep(0.05)
+
+    def _raise_if_final(self, error: KafkaError, missing_is_final: bool) -> None:
+        self.raise_if_refused()
+        if error.code() in REFUSED:
+            raise AuthenticationError(self._refusal(error))
+        if error.code() in MISSING and missing_is_final:
+            names = ", ".join(self._options.topics)
+            raise TopicMissingError(
+                f"topic {names} does not exist on brokers {self._options.brokers}: create it, or correct the name"
+            )
+
+    def ask_topics(self, timeout_s: float) -> Mapping[str, Future[TopicDescription]]:
+        """Ask for all our topics without waiting."""
+        topics = TopicCollection(list(self._options.topics))
+        asked: Mapping[str, Future[TopicDescription]] = self._admin.describe_topics(topics, request_timeout=timeout_s)
+        return asked
+
+    def poll(self) -> None:
+        """Serve the admin client's callbacks."""
+        self._admin.poll(0)
+
+    def offsets(self, keys: Iterable[PartitionKey], spec: OffsetSpec) -> dict[PartitionKey, int]:
+        """The offset that `spec` names, per partition; -1 where a timestamp is later than all messages."""
+        asked = {TopicPartition(*key): spec for key in keys}
+        if not asked:
+            return {}
+        timeout = self._options.deadline_s
+        try:
+            answers = self._admin.list_offsets(
+                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=timeout
+            )
+            return {(tp.topic, tp.partition): future.result(timeout + 5).offset for tp, future in answers.items()}
+        except KafkaException as error:
+            self._raise_if_final(error.args[0], True)
+            raise SourceError(f"brokers {self._options.brokers} do not tell offsets: {error.args[0].str()}") from None
+
+    def ends(self, keys: Iterable[PartitionKey]) -> dict[PartitionKey, int]:
+        """The offset after the last committed message, per partition. Leaves the consumer without an assignment.
+
+        Tansu answers with the first offset of the last batch, plus one: what a fetch from there brings is counted too.
+        """
+        ends = self.offsets(keys, OffsetSpec.latest())
+        self.consumer.assign([TopicPartition(*key, offset) for key, offset in ends.items()])
+        waiting = set(ends)
+        deadline = time.monotonic() + self._options.deadline_s
+        while waiting:
+            message = self.consumer.poll(0.1)
+            if message is not None and (message.topic(), message.partition()) in waiting:
+                key = (message.topic(), message.partition())
+                waiting.discard(key)
+                if message.error() is None:
+                    _, high = self.consumer.get_watermark_offsets(TopicPartition(*key), cached=True)
+                    ends[key] = max(high, message.offset() + 1)
+            if time.monotonic() > deadline:
+                raise SourceError(f"brokers {self._options.brokers} do not serve {sorted(waiting)}")
+        self.consumer.unassign()
+        return ends
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self.consumer.close()
+
+
+def topic_of(future: Future[TopicDescription]) -> Topic:
+    """Wait for a description; raise KafkaException where there is none."""
+    found = future.result(10.0)
+    for partition in found.partitions:
+        if partition.leader is None:
+            _log.warning("event=no_leader topic=%s partition=%s", found.name, partition.id)
+    return Topic(
+        name=found.name, topic_id=str(found.topic_id), partitions=tuple(sorted(p.id for p in found.partitions))
+    )
+
+
+def _on_commit(error: KafkaError | None, offsets: list[TopicPartition]) -> None:
+    if error is not None:
+        _log.warning("event=acknowledge_failed code=%s detail=%s", error.name(), error.str())

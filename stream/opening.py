@@ -1,0 +1,49 @@
+"""Picks and builds the source, the decoder and the dead letter sink that a configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from protos import data_pb2, stream_pb2
+from protos.pipeline_pb2 import EasyRecConfig
+from stream.decode import Decoder
+from stream.decode_arrow import ArrowBatchDecoder, ArrowStreamDecoder
+from stream.decode_schema import declared_schema
+from stream.errors import SourceError
+from stream.kafka import KafkaSource
+from stream.kafka_options import KafkaOptions
+from stream.source import Clock, Source
+
+
+def open_configured(
+    config: EasyRecConfig, *, path: str | None, clock: Clock, columns: Collection[str] | None
+) -> Source:
+    """The source of a path: Kafka where it says so or where the data set is Kafka's; else the data set's files."""
+    path = config.train_input_path if path is None else path
+    kind = config.data_config.dataset_type
+    if path.lower().startswith("kafka://"):
+        return _open_kafka(config, path, clock, columns)
+    if kind == data_pb2.KafkaDataset:
+        return _open_kafka(config, None, clock, columns)
+    raise SourceError(f"dataset_type {data_pb2.DatasetType.Name(kind)} cannot be read")
+
+
+def _open_kafka(config: EasyRecConfig, path: str | None, clock: Clock, columns: Collection[str] | None) -> Source:
+    options = KafkaOptions.from_proto(config.stream_config, path)
+    return KafkaSource(options, make_decoder(config, columns), clock=clock)
+
+
+def make_decoder(config: EasyRecConfig, columns: Collection[str] | None) -> Decoder:
+    """The decoder of `stream_config.format`; raise SourceError where it lacks a schema or descriptor."""
+    form = config.stream_config.format
+    schema = declared_schema(config.data_config)
+    if not config.stream_config.HasField("format"):
+        # Without a declared format the peer's rule holds: declared fields mean messages without schema.
+        form = stream_pb2.ARROW_IPC if schema is None else stream_pb2.ARROW_IPC_BATCH
+    if form == stream_pb2.ARROW_IPC:
+        return ArrowStreamDecoder(columns)
+    if form == stream_pb2.ARROW_IPC_BATCH:
+        if schema is None:
+            raise SourceError("format: ARROW_IPC_BATCH needs data_config.input_fields: the messages hold no schema")
+        return ArrowBatchDecoder(schema, columns)
+    raise SourceError(f"format {stream_pb2.MessageFormat.Name(form)} cannot be read")
