@@ -86,12 +86,29 @@ def stream_config_of(uri: str) -> StreamConfig:
     return stream
 
 
-def fold_train_path(config: EasyRecConfig, source: str = "") -> EasyRecConfig:
+def fold_paths(config: EasyRecConfig, source: str = "") -> EasyRecConfig:
     """Fold a kafka:// `train_input_path` into `stream_config`, whose own fields win, unless they contradict it."""
-    if is_kafka_uri(config.train_input_path):
-        folded = overlay(stream_config_of(config.train_input_path), config.stream_config, source)
-        config.stream_config.CopyFrom(folded)
+    for name in ("train_input_path", "eval_input_path"):
+        path = getattr(config, name)
+        if not is_kafka_uri(path):
+            continue
+        try:
+            told = stream_config_of(path)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error.detail}", reason=error.reason, source=source) from None
+        if name == "train_input_path":
+            config.stream_config.CopyFrom(overlay(told, config.stream_config, source))
     return config
+
+
+def stream_config_for(config: EasyRecConfig, path: str) -> StreamConfig:
+    """The StreamConfig to read `path` with: that of `config`, at the topic that a kafka:// path names."""
+    if not is_kafka_uri(path) or path == config.train_input_path:
+        return config.stream_config
+    elsewhere = StreamConfig()
+    elsewhere.CopyFrom(config.stream_config)
+    elsewhere.MergeFrom(stream_config_of(path))
+    return elsewhere
 
 
 def overlay(base: StreamConfig, declared: StreamConfig, source: str = "") -> StreamConfig:

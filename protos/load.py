@@ -13,7 +13,7 @@ from google.protobuf import text_format
 from protos import json_text, plain_text
 from protos.data_pb2 import FG_DAG, FG_NONE, FG_NORMAL, DataConfig, FgMode
 from protos.errors import ConfigError, Reason
-from protos.kafka_uri import fold_train_path
+from protos.kafka_uri import fold_paths
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.secrets import refuse_secrets
 
@@ -45,7 +45,7 @@ def parse_config(text: str, *, json: bool, source: str = "") -> EasyRecConfig:
     config = language.parse(text, source)
     refuse_secrets(config, source)
     config.data_config.fg_mode = resolve_fg_mode(config.data_config)
-    return fold_train_path(config, source)
+    return fold_paths(config, source)
 
 
 def resolve_fg_mode(data: DataConfig) -> FgMode:
