@@ -5,7 +5,11 @@ import pytest
 from protos.dispositions import check
 from protos.load import parse_config
 
-FEATURE = 'feature_configs { id_feature { feature_name: "x" expression: "user:user_id" embedding_dim: 16 num_buckets: 5 %s } }'
+FEATURE = """
+feature_configs {
+  id_feature { feature_name: "x" expression: "user:user_id" embedding_dim: 16 num_buckets: 5 %s }
+}
+"""
 
 
 def errors_of(text: str) -> list[str]:
