@@ -1,0 +1,188 @@
+"""Blobs: several parts, one after the other in one object, one fsync for each rank (FORMAT.md, section 4)."""
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkpointer import dense as dense_codec
+from checkpointer.canonical import sha256
+from checkpointer.commit import BlobRef, Part, Role
+from checkpointer.errors import ChainError, Flaw, NotFoundError
+from checkpointer.rows import Column, Ids, TableRows
+from checkpointer.store import Store
+from protos import commit_pb2
+
+_COLUMNS = b"headrace.columns"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """A part before it has a place; `part.offset` is not looked at."""
+
+    part: Part
+    data: bytes
+
+
+def rows_pieces(rows: TableRows) -> list[Piece]:
+    """PUTs and DELs of one shard. RESET stands on the first; where there is nothing else, on a part without rows."""
+    pieces = []
+    if len(rows) or (rows.reset and not len(rows.deleted)):
+        pieces.append(_piece(Role.ROWS, _encode_rows(rows), rows, len(rows)))
+    if len(rows.deleted):
+        pieces.append(_piece(Role.DELETED, _parquet({"id": pa.array(rows.deleted)}, {}), rows, len(rows.deleted)))
+    if rows.reset:
+        pieces[0] = replace(pieces[0], part=replace(pieces[0].part, reset=True))
+    return pieces
+
+
+def dense_piece(arrays: Mapping[str, Column]) -> Piece:
+    """All dense arrays of one rank."""
+    return _plain(Role.DENSE, dense_codec.to_bytes(arrays))
+
+
+def stream_piece(state: commit_pb2.StreamState) -> Piece:
+    """The stream state of one rank."""
+    return _plain(Role.STREAM, state.SerializeToString(deterministic=True))
+
+
+def assemble(pieces: Sequence[Piece]) -> tuple[bytes, tuple[Part, ...]]:
+    """The bytes of a blob and where its parts lie."""
+    parts, offset = [], 0
+    for piece in pieces:
+        parts.append(replace(piece.part, offset=offset))
+        offset += len(piece.data)
+    return b"".join(piece.data for piece in pieces), tuple(parts)
+
+
+def read_part(store: Store, blob: BlobRef, part: Part) -> bytes:
+    """The verified bytes of a part. Raises ChainError."""
+    try:
+        data = store.get(blob.path, offset=part.offset, length=part.bytes)
+    except NotFoundError:
+        raise ChainError(Flaw.MISSING, blob.path, "a manifest names this blob, but it is not there") from None
+    if len(data) < part.bytes:
+        raise ChainError(Flaw.TRUNCATED, blob.path, f"ends after {part.offset + len(data)} of {blob.bytes} bytes")
+    if sha256(data) != part.sha256:
+        raise ChainError(
+            Flaw.ALTERED, blob.path, f"the digest of its {part.role.value} at byte {part.offset} does not fit"
+        )
+    return data
+
+
+def read_rows(store: Store, blob: BlobRef, part: Part) -> TableRows:
+    """The PUTs or the DELs that one part holds."""
+    data = read_part(store, blob, part)
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        described = json.loads((file.metadata.metadata or {}).get(_COLUMNS, b"{}"))
+        read = file.read()
+        table = pa.Table.from_arrays([column.combine_chunks() for column in read.columns], names=read.column_names)
+    except (pa.ArrowException, ValueError) as error:
+        raise ChainError(Flaw.MALFORMED, blob.path, f"no rows at byte {part.offset}: {error}") from None
+    if set(table.column_names) != {"id", *(("slot", *described) if part.role is Role.ROWS else ())}:
+        raise ChainError(Flaw.MALFORMED, blob.path, f"unexpected columns {table.column_names} at byte {part.offset}")
+    if table.num_rows != part.rows:
+        raise ChainError(Flaw.MALFORMED, blob.path, f"{table.num_rows} rows where the manifest says {part.rows}")
+    ids = table["id"].to_numpy()
+    empty = np.empty(0, np.int64)
+    if part.role is Role.DELETED:
+        return _table_rows(part, ids=empty, slots=empty, columns={}, deleted=ids)
+    columns = {name: _decode_column(table[name], *described[name]) for name in described}
+    return _table_rows(part, ids=ids, slots=table["slot"].to_numpy(), columns=columns, deleted=empty)
+
+
+def read_dense(store: Store, parts: Iterable[tuple[BlobRef, Part]]) -> dict[str, Column]:
+    """The dense arrays of all ranks together."""
+    merged: dict[str, Column] = {}
+    for blob, part in parts:
+        arrays = dense_codec.from_bytes(blob.path, read_part(store, blob, part))
+        if merged.keys() & arrays.keys():
+            raise ChainError(
+                Flaw.MALFORMED, blob.path, f"two ranks wrote the arrays {sorted(merged.keys() & arrays.keys())}"
+            )
+        merged |= arrays
+    return merged
+
+
+def read_stream(store: Store, blob: BlobRef, part: Part) -> commit_pb2.StreamState:
+    """The stream state of one rank."""
+    return commit_pb2.StreamState.FromString(read_part(store, blob, part))
+
+
+def _piece(role: Role, data: bytes, rows: TableRows, count: int) -> Piece:
+    plain = _plain(role, data)
+    part = replace(plain.part, rows=count, table=rows.table, kind=rows.kind, shard=rows.shard)
+    return Piece(part=part, data=data)
+
+
+def _plain(role: Role, data: bytes) -> Piece:
+    return Piece(part=Part(role=role, offset=0, bytes=len(data), sha256=sha256(data)), data=data)
+
+
+def _table_rows(part: Part, *, ids: Ids, slots: Ids, columns: dict[str, Column], deleted: Ids) -> TableRows:
+    return TableRows(
+        table=part.table,
+        shard=part.shard,
+        kind=part.kind,
+        ids=ids,
+        slots=slots,
+        columns=columns,
+        deleted=deleted,
+        reset=part.reset,
+    )
+
+
+def _encode_rows(rows: TableRows) -> bytes:
+    described = {name: [column.dtype.str, list(column.shape[1:])] for name, column in rows.columns.items()}
+    arrays = {"id": pa.array(rows.ids), "slot": pa.array(rows.slots)}
+    arrays |= {name: _encode_column(column) for name, column in rows.columns.items()}
+    return _parquet(arrays, {_COLUMNS: json.dumps(described, separators=(",", ":")).encode()})
+
+
+def _encode_column(column: Column) -> pa.Array:
+    if column.ndim == 1:
+        return pa.array(column)
+    width = column.dtype.itemsize * column.shape[1]
+    data = pa.py_buffer(np.ascontiguousarray(column))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(column), [None, data])
+
+
+def _decode_column(column: pa.ChunkedArray, dtype: str, tail: list[int]) -> Column:
+    array = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    if not tail:
+        return np.asarray(array.to_numpy(zero_copy_only=False), np.dtype(dtype))
+    width = np.dtype(dtype).itemsize * tail[0]
+    if array.type != pa.binary(width):
+        raise ValueError(f"a column of {array.type} cannot hold {tail[0]} x {dtype}")
+    flat = np.frombuffer(array.buffers()[1] or b"", np.dtype(dtype), len(array) * tail[0], array.offset * width)
+    return flat.reshape(len(array), tail[0])
+
+
+def _parquet(arrays: Mapping[str, pa.Array], metadata: Mapping[bytes, bytes]) -> bytes:
+    """One row group, no compression: ids shrink by their encoding, and weights do not shrink."""
+    fields = [pa.field(name, array.type, nullable=False) for name, array in arrays.items()]
+    table = pa.Table.from_arrays(list(arrays.values()), schema=pa.schema(fields))
+    integers = [
+        name for name, array in arrays.items() if pa.types.is_integer(array.type) and array.type.bit_width >= 32
+    ]
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink,
+        table.schema,
+        use_dictionary=False,
+        compression="none",
+        column_encoding={name: "DELTA_BINARY_PACKED" if name in integers else "PLAIN" for name in arrays},
+        write_statistics=False,
+        write_page_index=False,
+        data_page_size=64 << 20,
+        store_schema=False,
+    ) as writer:
+        writer.write_table(table, row_group_size=max(1, table.num_rows))
+        if metadata:
+            writer.add_key_value_metadata(dict(metadata))
+    return sink.getvalue()

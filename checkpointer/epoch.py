@@ -1,0 +1,152 @@
+"""`epoch.json`: which producer may append, and from which number on older ones are void (FORMAT.md, section 6)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from checkpointer.canonical import Json, seal, unseal
+from checkpointer.errors import ConflictError, FencedError, NotFoundError
+from checkpointer.fields import Fields
+from checkpointer.store import Store
+
+EPOCH_PATH = "epoch.json"
+_FORMATS = range(1, 2)
+
+
+class Standing(Enum):
+    """What an entry of the log is worth."""
+
+    COUNTS = auto()
+    VOID = auto()
+    UNDECIDED = auto()  # a newer producer has claimed but not yet said where it starts
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """One producer's claim. `known` counted before it; from `first` on (0: not yet said) older epochs are void."""
+
+    epoch: int
+    known: int
+    first: int
+    token: str
+
+    def to_json(self) -> dict[str, Json]:
+        """The form inside epoch.json."""
+        return {"epoch": self.epoch, "known": self.known, "first": self.first, "token": self.token}
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> "Claim":
+        """Read the form inside epoch.json."""
+        return cls(
+            epoch=fields.integer("epoch", 1),
+            known=fields.integer("known"),
+            first=fields.integer("first"),
+            token=fields.text("token"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claims:
+    """All claims that can still matter, oldest first."""
+
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def latest(self) -> Claim | None:
+        """The producer that may append."""
+        return self.claims[-1] if self.claims else None
+
+    def judge(self, seq: int, epoch: int) -> Standing:
+        """What entry `seq` of `epoch` is worth, if these claims were read after the entry was.
+
+        >>> claims = Claims(claims=(Claim(epoch=2, known=7, first=0, token="host:1234"),))
+        >>> claims.judge(7, 1).name, claims.judge(8, 1).name, claims.judge(8, 2).name
+        ('COUNTS', 'UNDECIDED', 'COUNTS')
+        """
+        newer = [claim for claim in self.claims if claim.epoch > epoch]
+        if not newer or seq <= newer[0].known:
+            return Standing.COUNTS
+        sealed = [claim for claim in newer if claim.first]
+        if not sealed:
+            return Standing.UNDECIDED
+        return Standing.COUNTS if seq < sealed[0].first else Standing.VOID
+
+    def before(self, epoch: int) -> "Claims":
+        """The claims as they were before `epoch` was claimed."""
+        return Claims(claims=tuple(claim for claim in self.claims if claim.epoch < epoch))
+
+    def pruned(self, oldest: int) -> "Claims":
+        """Without the claims that cannot matter for entries from number `oldest` on."""
+        settled = [index for index, claim in enumerate(self.claims) if 0 < claim.first <= oldest]
+        return Claims(claims=self.claims[settled[-1] :]) if settled else self
+
+
+def read_claims(store: Store) -> Claims:
+    """The claims; none where nobody ever wrote."""
+    return _read(store)[0]
+
+
+def claim_epoch(store: Store, token: str, known: int) -> Claim:
+    """Become the newest producer. `known` is the number of a commit that counts, or 0."""
+    while True:
+        claims, old = _read(store)
+        latest = claims.latest
+        claim = Claim(epoch=latest.epoch + 1 if latest else 1, known=known, first=0, token=token)
+        try:
+            _swap(store, old, Claims(claims=(*claims.claims, claim)), "epoch.claim")
+        except ConflictError:
+            continue
+        return claim
+
+
+def seal_claim(store: Store, claim: Claim, first: int) -> Claim:
+    """Say where the claim starts. Raises FencedError when a newer one is there."""
+    sealed = replace(claim, first=first)
+    change_claims(store, claim, lambda claims: Claims(claims=(*claims.claims[:-1], sealed)), "epoch.seal")
+    return sealed
+
+
+def still_latest(store: Store, claim: Claim) -> bool:
+    """Whether `claim` still names the newest producer."""
+    return _names(read_claims(store), claim)
+
+
+def change_claims(store: Store, claim: Claim | None, change: Callable[[Claims], Claims], point: str) -> None:
+    """Swap in changed claims; with `claim`, only while that is the latest."""
+    while True:
+        claims, old = _read(store)
+        if claim is not None and not _names(claims, claim):
+            raise FencedError(f"{_who(claims)} took over {store.url}; this producer (epoch {claim.epoch}) must stop")
+        changed = change(claims)
+        if changed == claims:
+            return
+        try:
+            _swap(store, old, changed, point)
+        except ConflictError:
+            continue
+        return
+
+
+def _names(claims: Claims, claim: Claim) -> bool:
+    latest = claims.latest
+    return latest is not None and (latest.epoch, latest.token) == (claim.epoch, claim.token)
+
+
+def _who(claims: Claims) -> str:
+    return f"{claims.latest.token} (epoch {claims.latest.epoch})" if claims.latest else "nobody"
+
+
+def _read(store: Store) -> tuple[Claims, bytes | None]:
+    try:
+        data = store.get(EPOCH_PATH)
+    except NotFoundError:
+        return Claims(), None
+    value, _ = unseal(EPOCH_PATH, data, _FORMATS)
+    claims = tuple(Claim.from_json(fields) for fields in Fields(EPOCH_PATH, value).objects("claims"))
+    return Claims(claims=claims), data
+
+
+def _swap(store: Store, old: bytes | None, claims: Claims, point: str) -> None:
+    listed: list[Json] = [claim.to_json() for claim in claims.claims]
+    data, _ = seal({"format": _FORMATS.stop - 1, "claims": listed})
+    store.compare_and_swap(EPOCH_PATH, old, data, point=point)

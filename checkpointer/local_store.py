@@ -1,0 +1,236 @@
+"""A `Store` in a local directory: link(2) for put-if-absent, flock and rename for compare-and-swap, fsync for both."""
+
+import fcntl
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from checkpointer.errors import (
+    ConflictError,
+    ExistsError,
+    NotFoundError,
+    NotStoredError,
+    OutcomeUnknownError,
+    StoreError,
+)
+from checkpointer.faults import NO_FAULTS, FaultPoints
+from checkpointer.store import Entry, check_path
+
+TEMPORARY = ".tmp-"
+LOCK_FILE = ".swap.lock"
+
+
+class LocalStore:
+    """Objects as files below `root`, which is created if its parent is there.
+
+    Names that start with a dot are not objects: temporary files and the lock of compare-and-swap.
+    """
+
+    def __init__(self, root: str | Path, faults: FaultPoints = NO_FAULTS) -> None:
+        self.root = Path(root)
+        self.url = str(self.root)
+        self._faults = faults
+        self._serial = itertools.count()
+        self._known: set[Path] = set()
+
+    def get(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        """Read bytes."""
+        check_path(path)
+        try:
+            with open(self.root / path, "rb", buffering=0) as file:
+                return _read(file.fileno(), offset, length)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise NotFoundError(f"nothing lies under {path} in {self.url}") from None
+        except OSError as error:
+            raise StoreError(f"reading {path} in {self.url} failed: {_reason(error)}") from error
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
+        """List a folder in order."""
+        for name in self._names(prefix, folders=False):
+            path = f"{prefix}/{name}"
+            if path > after:
+                try:
+                    yield Entry(path=path, bytes=os.stat(self.root / path).st_size)
+                except FileNotFoundError:
+                    continue  # deleted since the names were read
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """Name the folders below a folder."""
+        return [f"{prefix}/{name}" for name in self._names(prefix, folders=True)]
+
+    def put_if_absent(self, path: str, data: bytes, *, point: str = "") -> None:
+        """Write, fsync, link, fsync the directory."""
+        check_path(path)
+        final = self.root / path
+        with self._staged(final, data, point, sync=True) as staged:
+            try:
+                # link() fails if the name exists; rename() would silently replace it.
+                os.link(staged, final)
+            except FileExistsError:
+                # Whoever linked it may have died before it was durable.
+                self._sync(final)
+                raise ExistsError(f"{path} is taken in {self.url}") from None
+            except OSError as error:
+                raise NotStoredError(f"linking {path} in {self.url} failed: {_reason(error)}") from error
+        self._settle(final, point)
+
+    def compare_and_swap(self, path: str, old: bytes | None, new: bytes, *, point: str = "") -> None:
+        """Under a lock: compare, write, fsync, rename, fsync the directory."""
+        check_path(path)
+        final = self.root / path
+        self._make_directory(final.parent)
+        with self._swap_lock(final.parent):
+            try:
+                current: bytes | None = self.get(path)
+            except NotFoundError:
+                current = None
+            if current != old:
+                raise ConflictError(f"{path} changed in {self.url}")
+            with self._staged(final, new, point, sync=True) as staged:
+                _rename(staged, final, self.url)
+            self._settle(final, point)
+
+    def overwrite(self, path: str, data: bytes) -> None:
+        """Write and rename, without fsync."""
+        check_path(path)
+        final = self.root / path
+        with self._staged(final, data, "", sync=False) as staged:
+            _rename(staged, final, self.url)
+
+    def delete(self, path: str) -> None:
+        """Remove a file, and its folder when that is empty and deep enough to be a blob folder."""
+        check_path(path)
+        try:
+            os.unlink(self.root / path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(f"deleting {path} in {self.url} failed: {_reason(error)}") from error
+
+    def delete_folder_if_empty(self, path: str) -> bool:
+        """Remove an empty folder; say whether it is gone."""
+        check_path(path)
+        folder = self.root / path
+        try:
+            folder.rmdir()
+        except OSError:
+            return False
+        self._known.discard(folder)
+        return True
+
+    @contextmanager
+    def _staged(self, final: Path, data: bytes, point: str, *, sync: bool) -> Iterator[Path]:
+        """A temporary file beside `final` that holds `data`; it is removed whatever happens, if the process lives."""
+        staged = final.parent / f"{TEMPORARY}{os.getpid()}-{id(self):x}-{next(self._serial)}"
+        self._make_directory(final.parent)
+        try:
+            try:
+                self._write(staged, data, point, sync=sync)
+            except FileNotFoundError:
+                # Another process removed the empty folder since it was made.
+                self._known.discard(final.parent)
+                self._make_directory(final.parent)
+                self._write(staged, data, point, sync=sync)
+            yield staged
+        except OSError as error:
+            raise NotStoredError(f"writing {final} failed: {_reason(error)}; nothing was stored") from error
+        finally:
+            staged.unlink(missing_ok=True)
+
+    def _write(self, staged: Path, data: bytes, point: str, *, sync: bool) -> None:
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            self._reached(point, "written")
+            if sync:
+                os.fsync(descriptor)
+                self._reached(point, "synced")
+        finally:
+            os.close(descriptor)
+
+    def _settle(self, final: Path, point: str) -> None:
+        self._reached(point, "linked")
+        self._sync(final)
+        self._reached(point, "dirsynced")
+
+    def _sync(self, final: Path) -> None:
+        try:
+            _sync_directory(final.parent)
+        except OSError as error:
+            raise OutcomeUnknownError(
+                f"fsync of {final.parent} failed: {_reason(error)}; {final.name} may vanish"
+            ) from error
+
+    def _make_directory(self, directory: Path) -> None:
+        if directory in self._known:
+            return
+        try:
+            missing = [directory, *directory.parents]
+            for folder in reversed(missing[: missing.index(self.root) + 1]):
+                if not folder.is_dir():
+                    folder.mkdir(exist_ok=True)
+                    _sync_directory(folder.parent)
+        except OSError as error:
+            raise NotStoredError(f"creating {directory} failed: {_reason(error)}") from error
+        self._known.add(directory)
+
+    @contextmanager
+    def _swap_lock(self, directory: Path) -> Iterator[None]:
+        try:
+            descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise NotStoredError(f"opening the lock of {directory} failed: {_reason(error)}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _names(self, prefix: str, *, folders: bool) -> Sequence[str]:
+        check_path(prefix)
+        try:
+            with os.scandir(self.root / prefix) as entries:
+                return sorted(entry.name for entry in entries if entry.name[0] != "." and entry.is_dir() == folders)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise StoreError(f"listing {prefix} in {self.url} failed: {_reason(error)}") from error
+
+    def _reached(self, point: str, step: str) -> None:
+        if point:
+            self._faults.reached(f"{point}_{step}")
+
+
+def _read(descriptor: int, offset: int, length: int | None) -> bytes:
+    end = os.fstat(descriptor).st_size if length is None else offset + length
+    parts = []
+    while offset < end:
+        part = os.pread(descriptor, min(end - offset, 1 << 30), offset)
+        if not part:
+            break
+        parts.append(part)
+        offset += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _rename(staged: Path, final: Path, url: str) -> None:
+    try:
+        os.rename(staged, final)
+    except OSError as error:
+        raise NotStoredError(f"renaming to {final.name} in {url} failed: {_reason(error)}") from error
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _reason(error: OSError) -> str:
+    return f"{error.strerror or error} (errno {error.errno})"

@@ -1,0 +1,61 @@
+"""`CommitLog`: reading the log (FORMAT.md, section 7)."""
+
+from collections.abc import Iterator
+
+from checkpointer import blob as blobs
+from checkpointer import chain
+from checkpointer.commit import Commit, Role, log_path
+from checkpointer.errors import ChainError, Flaw
+from checkpointer.restore import Restored, restore
+from checkpointer.rows import Column, TableRows
+from checkpointer.store import Store
+from protos.commit_pb2 import StreamState
+
+
+class CommitLog:
+    """The commits of one model directory, for any number of readers beside the writer."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def head(self) -> Commit | None:
+        """The newest commit; None where there is none."""
+        return chain.latest_by_hint(self.store)
+
+    def get(self, seq: int) -> Commit:
+        """Commit `seq`. Raises ChainError."""
+        found = chain.read_entry(self.store, seq)
+        if found is None:
+            raise ChainError(Flaw.MISSING, log_path(seq), "there is no such commit, or retention removed it")
+        return found
+
+    def commits(self, after: int = 0) -> Iterator[Commit]:
+        """The commits after number `after`, oldest first, each checked against the one before; ends at the head.
+
+        Raises ChainError, with MISSING where retention has removed what should come next: restore instead.
+        """
+        parent = chain.read_entry(self.store, after) if after else None
+        if after and parent is None:
+            raise ChainError(Flaw.MISSING, log_path(after), "retention removed it; start from restore()")
+        if parent is None and chain.read_entry(self.store, 1) is None:
+            seqs = chain.list_seqs(self.store)
+            if seqs:
+                raise ChainError(Flaw.MISSING, log_path(1), f"the log starts at {seqs[0]}; start from restore()")
+        yield from chain.following(self.store, parent)
+
+    def rows(self, commit: Commit) -> Iterator[TableRows]:
+        """What the commit does to the tables, a part at a time. DELs and PUTs of one shard come apart."""
+        for blob, part in commit.parts(Role.ROWS, Role.DELETED):
+            yield blobs.read_rows(self.store, blob, part)
+
+    def dense(self, commit: Commit) -> dict[str, Column]:
+        """The dense arrays of all ranks."""
+        return blobs.read_dense(self.store, commit.parts(Role.DENSE))
+
+    def stream(self, commit: Commit) -> list[StreamState]:
+        """The stream state of each rank."""
+        return [blobs.read_stream(self.store, blob, part) for blob, part in commit.parts(Role.STREAM)]
+
+    def restore(self, seq: int | None = None) -> Restored:
+        """The state at commit `seq`, by default the newest. Raises ChainError."""
+        return restore(self.store, seq)

@@ -1,0 +1,125 @@
+"""Restoring a commit: the newest base until then and the deltas since, table by table (FORMAT.md, section 7)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from checkpointer import blob as blobs
+from checkpointer import chain
+from checkpointer.bases import Base, newest_base
+from checkpointer.commit import BlobRef, Commit, Kind, Part, Role
+from checkpointer.errors import ChainError, Flaw
+from checkpointer.resolve import merge, overlay
+from checkpointer.rows import Column, TableRows
+from checkpointer.seen import with_seen
+from checkpointer.store import Store
+from protos.commit_pb2 import StreamState
+
+ROWS_AT_ONCE = 262_144
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restored:
+    """The state at one commit. `tables` reads from the store as it goes, once; ids ascend within a table and kind.
+
+    `shard` of what it yields is 0 and means nothing: tables place rows by id, or by slot in the same geometry.
+    """
+
+    commit: Commit
+    tables: Iterator[TableRows]
+    dense: dict[str, Column]
+    stream: list[StreamState]  # one per rank of the commit; `seen` of all the commits since the base, on the first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """What a restore reads: a compacted base, or none and a commit that is one, then the deltas, oldest first."""
+
+    base: Base | None
+    commits: tuple[Commit, ...]
+
+    @property
+    def target(self) -> Commit:
+        """The commit that is restored."""
+        if self.commits:
+            return self.commits[-1]
+        if self.base is None:
+            raise ValueError("a plan has a base or commits")
+        return self.base.commit
+
+    @property
+    def delta_bytes(self) -> int:
+        """Bytes of the commits on top of the base."""
+        return sum(commit.bytes for commit in self.commits if commit.kind is Kind.DELTA)
+
+
+def restore(store: Store, seq: int | None) -> Restored:
+    """The state at commit `seq`, by default the newest. Raises ChainError."""
+    steps = plan(store, seq)
+    return Restored(
+        commit=steps.target,
+        tables=resolved(store, steps),
+        dense=blobs.read_dense(
+            store, steps.base.parts(Role.DENSE) if not steps.commits and steps.base else steps.target.parts(Role.DENSE)
+        ),
+        stream=_stream(store, steps),
+    )
+
+
+def plan(store: Store, seq: int | None) -> Plan:
+    """Walk back from the target to a base, each step verified by the digest its child names. Raises ChainError."""
+    target = _target(store, seq)
+    base = newest_base(store, target.seq)
+    commits: list[Commit] = []
+    commit = target
+    while base is None or commit.seq > base.seq:
+        commits.append(commit)
+        if commit.kind is Kind.BASE:
+            return Plan(base=None, commits=tuple(reversed(commits)))
+        if commit.parent.seq == 0:
+            raise ChainError(Flaw.MALFORMED, commit.path, "a delta that starts the log")
+        if base is not None and commit.parent.seq <= base.seq:
+            base.check(commit.parent)
+            break
+        parent = chain.read_counted(store, commit.parent)
+        chain.check_child(parent, commit)
+        commit = parent
+    else:
+        base.check(target.link)
+    return Plan(base=base, commits=tuple(reversed(commits)))
+
+
+def resolved(store: Store, steps: Plan) -> Iterator[TableRows]:
+    """All tables, in order of name and kind. In memory: the deltas of one table and one part of its base."""
+    sources: list[list[tuple[BlobRef, Part]]] = [
+        list(commit.parts(Role.ROWS, Role.DELETED)) for commit in steps.commits
+    ]
+    base = list(steps.base.parts(Role.ROWS)) if steps.base else []
+    keys = {part.key for source in (base, *sources) for _, part in source}
+    for key in sorted(keys):
+        parts = ([blobs.read_rows(store, blob, part) for blob, part in source if part.key == key] for source in sources)
+        over = overlay([step for step in parts if step])
+        yield from merge(
+            (blobs.read_rows(store, blob, part) for blob, part in base if part.key == key), over, ROWS_AT_ONCE
+        )
+
+
+def _target(store: Store, seq: int | None) -> Commit:
+    if seq is None:
+        found = chain.latest(store)
+        if found is None:
+            raise ChainError(Flaw.MISSING, store.url, "there is no commit to restore")
+        return found
+    entry = chain.read_entry(store, seq)
+    if entry is not None:
+        chain.check_counts(store, entry)
+        return entry
+    base = newest_base(store, seq)
+    if base is None or base.seq != seq:
+        raise ChainError(Flaw.MISSING, store.url, f"there is no commit {seq}, or retention removed it")
+    return base.commit
+
+
+def _stream(store: Store, steps: Plan) -> list[StreamState]:
+    sources: Sequence[Commit | Base] = [*([steps.base] if steps.base else []), *steps.commits]
+    states = [[blobs.read_stream(store, blob, part) for blob, part in source.parts(Role.STREAM)] for source in sources]
+    return with_seen(states)
