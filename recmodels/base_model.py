@@ -1,0 +1,105 @@
+"""The contract of a model, and what it is built on."""
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from torch import Tensor, nn
+
+from protos.model_pb2 import ModelConfig
+from recmodels.errors import ModelConfigError
+
+if TYPE_CHECKING:
+    from features.batch import Batch
+
+
+class Groups(Protocol):
+    """The embedding layer as a model sees it: a tensor per feature group; `EmbeddingGroup` is the real one."""
+
+    def group_names(self) -> list[str]:
+        """Names in layout order: the order of `DenseHalf`'s inputs."""
+
+    def has_group(self, name: str) -> bool: ...
+
+    def group_dims(self, name: str) -> list[int]:
+        """Width of each feature of the group, in order."""
+
+    def group_total_dim(self, name: str) -> int:
+        """Sum of `group_dims`."""
+
+    def group_feature_dims(self, name: str) -> dict[str, int]:
+        """Width by feature name, in order."""
+
+    def __call__(self, batch: "Batch") -> dict[str, Tensor]:
+        """Group name to (B, group_total_dim)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelInputs:
+    """What a model is built on besides its own configuration."""
+
+    embedding_group: Groups
+    labels: tuple[str, ...]
+    sample_weights: tuple[str, ...] = ()
+
+
+class BaseModel(nn.Module, abc.ABC):
+    """A model from embedded groups to predictions, losses and metrics.
+
+    `predict(batch)` is `predict_groups(embedding_group(batch))`, so that the part behind the embedding layer can be
+    exported and served on its own.
+    """
+
+    def __init__(self, config: ModelConfig, inputs: ModelInputs) -> None:
+        super().__init__()
+        self.embedding_group = inputs.embedding_group
+        self.labels = inputs.labels
+        self.sample_weights = inputs.sample_weights
+        self.num_class = config.num_class
+        if self.num_class < 1:
+            raise ModelConfigError(f"num_class must be at least 1, got {self.num_class}")
+
+    @abc.abstractmethod
+    def predict_groups(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The dense half: group tensors to named predictions."""
+
+    def predict(self, batch: "Batch") -> dict[str, Tensor]:
+        """Named predictions, each (B, ...)."""
+        return self.predict_groups(self.embedding_group(batch))
+
+    def forward(self, batch: "Batch") -> dict[str, Tensor]:
+        return self.predict(batch)
+
+    @abc.abstractmethod
+    def init_loss(self) -> None:
+        """Build the losses of the configuration."""
+
+    @abc.abstractmethod
+    def loss(self, predictions: dict[str, Tensor], batch: "Batch") -> dict[str, Tensor]:
+        """Named scalar losses; their sum is what is minimised."""
+
+    @abc.abstractmethod
+    def init_metric(self) -> None:
+        """Build the metrics of the configuration."""
+
+    @abc.abstractmethod
+    def update_metric(
+        self, predictions: Mapping[str, Tensor], batch: "Batch", losses: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Add one batch to the evaluation metrics."""
+
+    @abc.abstractmethod
+    def compute_metric(self) -> dict[str, float]:
+        """The evaluation metrics since the last call; starts over."""
+
+    @abc.abstractmethod
+    def update_train_metric(self, predictions: Mapping[str, Tensor], batch: "Batch") -> None:
+        """Add one batch to the decaying training metrics."""
+
+    @abc.abstractmethod
+    def compute_train_metric(self) -> dict[str, float]:
+        """The decaying training metrics as they stand."""
+
+    def on_train_end(self) -> None:  # noqa: B027
+        """Called once after the last step; nothing to do for most models."""

@@ -1,0 +1,1 @@
+"""Building blocks of the models: each one takes and returns tensors and knows nothing of features or configs."""

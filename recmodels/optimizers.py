@@ -1,0 +1,298 @@
+"""Optimizers from their configuration: fused into the tables' backward pass, and of the dense parameters."""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from fbgemm_gpu.split_table_batched_embeddings_ops_training import WeightDecayMode
+from torch import Tensor, nn
+from torch.distributed.optim.apply_optimizer_in_backward import _apply_optimizer_in_backward
+from torch.optim import Optimizer
+from torchrec.optim import Adagrad, RowWiseAdagrad
+from torchrec.optim.optimizers import SGD
+
+from protos.train_pb2 import DenseOptimizer as DenseProto
+from protos.train_pb2 import GradClipping, PartOptimizer
+from protos.train_pb2 import SparseOptimizer as SparseProto
+from recmodels.errors import ModelConfigError, StateError
+from recmodels.schedules import Constant, Schedule, create_schedule
+
+log = logging.getLogger(__name__)
+Setting = float | bool
+Named = tuple[str, nn.Parameter]
+
+_FUSED_ON_CPU = "sgd_optimizer, adagrad_optimizer or rowwise_adagrad_optimizer"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SparseOptimizer:
+    """An optimizer inside the backward pass of the tables; `momentum1` is its only state, where it has any."""
+
+    kind: type[Optimizer]
+    rate: float
+    settings: Mapping[str, Setting]
+    schedule: Schedule
+
+    def kwargs(self) -> dict[str, Setting]:
+        """Keyword arguments for `kind`: a new dict each time, because DistributedModelParallel writes into it."""
+        return {"lr": self.rate, **self.settings}
+
+    def attach(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Mark the tables for this optimizer; call it before they are sharded."""
+        for parameter in parameters:
+            _apply_optimizer_in_backward(self.kind, [parameter], self.kwargs())
+
+    def set_rate(self, fused: Optimizer, time: int) -> None:
+        """Set the rate of the step after `time` finished steps (or epochs); call it before that step's forward."""
+        for group in fused.param_groups:
+            group["lr"] = self.schedule.rate(self.rate, time)
+        # The tables read param_groups in step() alone, which does nothing else for fused optimizers.
+        fused.step()
+
+
+def sparse_optimizer(config: SparseProto) -> SparseOptimizer:
+    """Read the optimizer of the tables; `ModelConfigError` for one that has no fused form on CPU."""
+    field = config.WhichOneof("optimizer")
+    if field is None:
+        raise ModelConfigError(f"sparse_optimizer names no optimizer: write {_FUSED_ON_CPU}")
+    chosen = getattr(config, field)
+    settings: dict[str, Setting] = {}
+    if field == "sgd_optimizer":
+        kind: type[Optimizer] = SGD
+    elif field == "adagrad_optimizer":
+        kind = Adagrad
+        if chosen.initial_accumulator_value != 0:
+            raise ModelConfigError(
+                "initial_accumulator_value of the fused adagrad_optimizer must be 0, got "
+                f"{chosen.initial_accumulator_value}: rows start with an empty accumulator"
+            )
+    elif field == "rowwise_adagrad_optimizer":
+        kind = RowWiseAdagrad
+        _refuse_decay(chosen.weight_decay, chosen.weight_decay_mode)
+    else:
+        raise ModelConfigError(f"sparse optimizer {field} has no fused form on CPU: write {_FUSED_ON_CPU}")
+    if chosen.gradient_clipping:
+        settings |= {"gradient_clipping": True, "max_gradient": chosen.max_gradient}
+    return SparseOptimizer(
+        kind=kind,
+        rate=_learning_rate(field, chosen.lr),
+        settings=settings,
+        schedule=create_schedule(config) or Constant(),
+    )
+
+
+def _refuse_decay(weight_decay: float, mode: int) -> None:
+    """fbgemm's CPU kernels take weight decay and ignore it."""
+    if weight_decay and mode == WeightDecayMode.NONE.value:
+        log.warning("rowwise_adagrad weight_decay=%s has no effect with weight_decay_mode NONE", weight_decay)
+    elif weight_decay:
+        raise ModelConfigError(
+            f"weight_decay {weight_decay} of rowwise_adagrad_optimizer is not applied on CPU: set it to 0"
+        )
+
+
+class DenseOptimizer:
+    """The optimizers of all dense parameters, their schedules, and the moving average of the parameters.
+
+    `step()` runs at the rate of the finished steps so far, so that a restored run continues with the same rates.
+    """
+
+    def __init__(self, parameters: Iterable[Named], parts: Sequence["Part"], ema_decay: float | None) -> None:
+        self.steps = 0
+        self.epochs = 0
+        self._decay = ema_decay
+        self._named = {name: parameter for name, parameter in parameters if parameter.requires_grad}
+        self._average: dict[str, Tensor] = {}
+        self._optimizers: list[tuple[Part, Optimizer]] = []
+        taken: set[str] = set()
+        for part in parts:
+            names = [name for name in self._named if name not in taken and part.pattern.search(name)]
+            taken.update(names)
+            if names:
+                self._optimizers.append((part, part.build([self._named[name] for name in names])))
+
+    def zero_grad(self) -> None:
+        for _, optimizer in self._optimizers:
+            optimizer.zero_grad()
+
+    def step(self) -> None:
+        """Apply the gradients at this step's rates, then let the average follow."""
+        for (_, optimizer), rate in zip(self._optimizers, self.rates(), strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.step()
+        self.steps += 1
+        if self._decay is not None:
+            self._follow(self._decay)
+
+    def rates(self) -> list[float]:
+        """The learning rate of the next step, for each optimizer in use."""
+        return [
+            part.schedule.rate(part.rate, self.epochs if part.schedule.by_epoch else self.steps)
+            for part, _ in self._optimizers
+        ]
+
+    def averaged(self) -> dict[str, Tensor]:
+        """The moving averages by parameter name; empty without `ema` or before the first step."""
+        return dict(self._average)
+
+    @torch.no_grad()
+    def _follow(self, decay: float) -> None:
+        for name, parameter in self._named.items():
+            if name in self._average:
+                self._average[name].lerp_(parameter, 1 - decay)
+            else:
+                self._average[name] = parameter.detach().clone()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Flat arrays for the commit: `steps`, `optimizer/<parameter>/<part>`, `ema/<parameter>`."""
+        flat = {"steps": np.array([self.steps, self.epochs], np.int64)}
+        for _, optimizer in self._optimizers:
+            for name, parameter in self._named.items():
+                for part, value in optimizer.state.get(parameter, {}).items():
+                    if value is not None:
+                        flat[f"optimizer/{name}/{part}"] = value.detach().cpu().numpy().copy()
+        flat |= {f"ema/{name}": tensor.cpu().numpy().copy() for name, tensor in self._average.items()}
+        return flat
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a saved state; `StateError` where it names a parameter that is not here or has another shape."""
+        self.steps, self.epochs = (int(count) for count in state["steps"])
+        for key, array in state.items():
+            kind, _, rest = key.partition("/")
+            if kind == "optimizer":
+                name, _, part = rest.rpartition("/")
+                parameter = self._parameter(name)
+                self._owner(parameter).state[parameter][part] = _tensor_like(parameter, array, key)
+            elif kind == "ema":
+                self._average[rest] = _tensor_like(self._parameter(rest), array, key)
+
+    def _parameter(self, name: str) -> nn.Parameter:
+        if name not in self._named:
+            raise StateError(f"the saved optimizer state is of {name!r}, which this model does not have")
+        return self._named[name]
+
+    def _owner(self, parameter: nn.Parameter) -> Optimizer:
+        for _, optimizer in self._optimizers:
+            if any(parameter is own for group in optimizer.param_groups for own in group["params"]):
+                return optimizer
+        raise StateError("a parameter with a saved optimizer state is in no optimizer")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One optimizer and the parameters, by regular expression anywhere in the name, that it takes."""
+
+    pattern: re.Pattern[str]
+    build: Callable[[list[nn.Parameter]], Optimizer]
+    rate: float
+    schedule: Schedule
+
+
+def dense_optimizer(config: DenseProto, parameters: Iterable[Named]) -> DenseOptimizer:
+    """Read the dense optimizer: of `part_optimizers` the first whose pattern matches, else the main one."""
+    schedule = create_schedule(config) or Constant()
+    parts = [_part(part, part.regex_pattern, create_schedule(part) or schedule) for part in config.part_optimizers]
+    decay = config.ema.decay if config.HasField("ema") else None
+    if decay is not None and not 0 <= decay < 1:
+        raise ModelConfigError(f"decay of ema must lie in [0, 1), got {decay}")
+    return DenseOptimizer(parameters, [*parts, _part(config, "", schedule)], decay)
+
+
+def _part(config: DenseProto | PartOptimizer, pattern: str, schedule: Schedule) -> Part:
+    field = config.WhichOneof("optimizer")
+    if field is None:
+        raise ModelConfigError(
+            "dense_optimizer (or one of its part_optimizers) names no optimizer: write adam_optimizer {}"
+        )
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ModelConfigError(
+            f"regex_pattern {pattern!r} of part_optimizers is no regular expression: {error}"
+        ) from None
+    rate = _learning_rate(field, getattr(config, field).lr)
+    return Part(pattern=compiled, build=_builder(config, field), rate=rate, schedule=schedule)
+
+
+def _builder(config: DenseProto | PartOptimizer, field: str) -> Callable[[list[nn.Parameter]], Optimizer]:
+    """A constructor of the torch optimizer with the settings of the configuration."""
+    if field == "sgd_optimizer":
+        sgd = config.sgd_optimizer
+        return lambda parameters: torch.optim.SGD(
+            parameters, sgd.lr, sgd.momentum, sgd.dampening, sgd.weight_decay, sgd.nesterov, fused=sgd.fused or None
+        )
+    if field == "adagrad_optimizer":
+        grad = config.adagrad_optimizer
+        return lambda parameters: torch.optim.Adagrad(
+            parameters,
+            grad.lr,
+            weight_decay=grad.weight_decay,
+            initial_accumulator_value=grad.initial_accumulator_value,
+            eps=grad.eps,
+            fused=grad.fused or None,
+        )
+    if field in ("adam_optimizer", "adamw_optimizer"):
+        adam = getattr(config, field)
+        kind = torch.optim.Adam if field == "adam_optimizer" else torch.optim.AdamW
+        return lambda parameters: kind(
+            parameters,
+            adam.lr,
+            (adam.beta1, adam.beta2),
+            adam.eps,
+            adam.weight_decay,
+            adam.amsgrad,
+            fused=adam.fused or None,
+        )
+    if field == "adadelta_optimizer":
+        delta = config.adadelta_optimizer
+        return lambda parameters: torch.optim.Adadelta(parameters, delta.lr, delta.rho, delta.eps, delta.weight_decay)
+    prop = config.rmsprop_optimizer
+    return lambda parameters: torch.optim.RMSprop(parameters, prop.lr, prop.alpha, prop.eps, prop.weight_decay)
+
+
+def _learning_rate(field: str, rate: float) -> float:
+    if rate < 0:
+        raise ModelConfigError(f"lr of {field} must not be negative, got {rate}")
+    return rate
+
+
+def _tensor_like(parameter: nn.Parameter, array: np.ndarray, key: str) -> Tensor:
+    """A tensor of the array where the parameter lives; step counters are scalars and stay where torch keeps them."""
+    tensor = torch.from_numpy(array.copy())
+    if tensor.ndim == 0:
+        return tensor
+    if tensor.shape != parameter.shape:
+        raise StateError(f"saved state {key!r} has shape {tuple(tensor.shape)}, the parameter {tuple(parameter.shape)}")
+    return tensor.to(parameter.device)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clipping:
+    """Gradient clipping: `norm` scales all gradients to a total norm of at most `limit`, `value` cuts each element."""
+
+    kind: str = "none"
+    limit: float = 1.0
+    norm_type: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("none", "norm", "value"):
+            raise ModelConfigError(f"clipping_type must be none, norm or value, got {self.kind!r}")
+
+    @classmethod
+    def from_proto(cls, proto: GradClipping) -> "Clipping":
+        return cls(kind=proto.clipping_type, limit=proto.max_gradient, norm_type=proto.norm_type)
+
+
+def clip_gradients(parameters: Iterable[nn.Parameter], clipping: Clipping, *, norm: Tensor | None = None) -> None:
+    """Clip the gradients in place. `norm` is the total norm over all ranks, where these are not all parameters."""
+    owners = [parameter for parameter in parameters if parameter.grad is not None]
+    if clipping.kind == "value":
+        nn.utils.clip_grad_value_(owners, clipping.limit)
+    elif clipping.kind == "norm":
+        gradients = [parameter.grad for parameter in owners if parameter.grad is not None]
+        total = nn.utils.get_total_norm(gradients, clipping.norm_type) if norm is None else norm
+        nn.utils.clip_grads_with_norm_(owners, clipping.limit, total)
