@@ -1,0 +1,200 @@
+"""Bucketizers: tokens or numbers become row ids (reference: feature_generation.md 2.4 and 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from features import kernels
+from features.elements import Int64s, Tokens, as_tokens, text_tokens
+from features.errors import FeatureConfigError
+from features.spec import MAX_RAW_ID
+
+Status = npt.NDArray[np.uint8] | None
+"""Per element: kernels.OK, MALFORMED or OUT_OF_RANGE; None: all are OK."""
+
+RAW_ID_BUCKETS = MAX_RAW_ID + 1
+
+
+class Bucketizer(Protocol):
+    """Maps what rows hold to ids in 0 ... size-1."""
+
+    @property
+    def size(self) -> int:
+        """How many different ids there are."""
+        ...
+
+    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+        """The id of every element, and which elements have none."""
+        ...
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Ids that are given as such: integers 0 ... size-1; anything else is no id."""
+
+    size: int
+
+    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+        if not isinstance(values, Tokens):
+            if kernels.all_at_most(np.ascontiguousarray(values).view(np.uint64), self.size - 1):
+                return values, None
+            return values, self._beyond(values).astype(np.uint8) * np.uint8(kernels.OUT_OF_RANGE)
+        ids, status = kernels.parse_integers(values.data, values.starts, values.ends, False)
+        status[self._beyond(ids) & (status == kernels.OK)] = kernels.OUT_OF_RANGE
+        return ids, status
+
+    def _beyond(self, ids: Int64s) -> npt.NDArray[np.bool_]:
+        return (ids < 0) | (ids > self.size - 1)
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        return {"encoded": self.size}
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """MurmurHash64A of the token, or of the number in decimal, modulo size."""
+
+    size: int
+
+    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+        tokens = as_tokens(values)
+        return kernels.hash_tokens(tokens.data, tokens.starts, tokens.ends, self.size), None
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        return {"hash": "murmur64a/0xc70f6907", "buckets": self.size}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """`num_buckets`: the integer itself, or 0 where it is out of range; a token that is no integer has no id."""
+
+    size: int
+
+    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+        status: Status = None
+        if isinstance(values, Tokens):
+            values, status = kernels.parse_integers(values.data, values.starts, values.ends, True)
+            status[status == kernels.OUT_OF_RANGE] = kernels.OK
+        outside = (values < 0) | (values >= self.size)
+        return (np.where(outside, 0, values) if outside.any() else values), status
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        return {"num_buckets": self.size}
+
+
+class Vocabulary:
+    """Exact match in a list of words; others get `missing`.
+
+    >>> Vocabulary({"abc": 1, "efg": 2}, missing=0, size=3)(text_tokens(["efg", "x"]))[0].tolist()
+    [2, 0]
+    """
+
+    def __init__(self, words: Mapping[str, int], *, missing: int, size: int) -> None:
+        self.size = size
+        self._missing = missing
+        self._words = dict(words)
+        self._tokens = text_tokens(list(words))
+        self._indices = np.array(list(words.values()), np.int64)
+        capacity = 1 << max(4, (2 * len(words)).bit_length())
+        self._slots = np.full(capacity, -1, np.int32)
+        kernels.fill_slots(self._tokens.data, self._tokens.starts, self._tokens.ends, self._slots)
+
+    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+        """The index of every word, and no faults."""
+        tokens, words = as_tokens(values), self._tokens
+        ids = kernels.look_up(
+            tokens.data, tokens.starts, tokens.ends, words.data, words.starts, words.ends,
+            self._slots, self._indices, self._missing,
+        )  # fmt: skip
+        return ids, None
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        content = "\n".join(f"{index} {word!r}" for word, index in sorted(self._words.items()))
+        return {"vocabulary": sha256(content.encode()).hexdigest(), "missing": self._missing, "size": self.size}
+
+
+def listed(name: str, words: Sequence[str], default: str, missing: int | None) -> Vocabulary:
+    """`vocab_list`: without `default_bucketize_value`, rows 0 and 1 are the default's and the unknown words'."""
+    if missing is not None:
+        if missing >= len(words):
+            raise FeatureConfigError(
+                f"feature {name!r}: default_bucketize_value {missing} must be less than the "
+                f"{len(words)} words of vocab_list"
+            )
+        return Vocabulary(_numbered(name, words, 0), missing=missing, size=len(words))
+    table = _numbered(name, words, 2)
+    return Vocabulary({default: 0, "<OOV>": 1} | table, missing=1, size=len(words) + 2)
+
+
+def mapped(name: str, words: Mapping[str, int], default: str, missing: int | None) -> Vocabulary:
+    """`vocab_dict`: without `default_bucketize_value`, words start at 2 and the default is forced to 0."""
+    size = max(words.values()) + 1
+    if missing is not None:
+        if missing >= size:
+            raise FeatureConfigError(
+                f"feature {name!r}: default_bucketize_value {missing} must not exceed the largest index "
+                f"{size - 1} of its vocabulary"
+            )
+        return Vocabulary(words, missing=missing, size=size)
+    if min(words.values()) < 2:
+        raise FeatureConfigError(
+            f"feature {name!r}: indices of vocab_dict must start at 2 (0 is the default's, 1 the unknown words'), "
+            "or default_bucketize_value must be set"
+        )
+    return Vocabulary(words | ({default: 0} if default else {}), missing=1, size=size)
+
+
+def read_vocabulary(name: str, text: str, missing: int) -> Vocabulary:
+    """`vocab_file`: a word per line, or a word, a blank and its index."""
+    lines = text.splitlines()
+    if not lines:
+        raise FeatureConfigError(f"feature {name!r}: its vocab_file is empty")
+    pairs = [line.rsplit(" ", 1) for line in lines]
+    if all(len(pair) == 2 and pair[1].isascii() and pair[1].isdigit() for pair in pairs):
+        words = {word: int(index) for word, index in pairs}
+        if len(words) != len(pairs):
+            raise FeatureConfigError(f"feature {name!r}: a word occurs twice in its vocab_file")
+        return mapped(name, words, "", missing)
+    return listed(name, lines, "", missing)
+
+
+def _numbered(name: str, words: Sequence[str], start: int) -> dict[str, int]:
+    table = {word: start + index for index, word in enumerate(words)}
+    if len(table) != len(words):
+        twice = next(word for word in words if words.count(word) > 1)
+        raise FeatureConfigError(f"feature {name!r}: {twice!r} occurs twice in its vocabulary")
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """The number of boundaries <= value, compared in float32."""
+
+    bounds: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """One id more than boundaries."""
+        return len(self.bounds) + 1
+
+    def of(self, values: npt.NDArray[np.float32]) -> Int64s:
+        """The bucket of every value."""
+        return np.searchsorted(np.array(self.bounds, np.float32), values, side="right").astype(np.int64, copy=False)
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        return {"boundaries": [float(np.float32(bound)) for bound in self.bounds]}

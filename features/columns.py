@@ -1,0 +1,204 @@
+"""Arrow columns as NumPy buffers: offsets, nulls, dictionaries and large types are dealt with here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from features.errors import ColumnTypeError
+
+Valid = npt.NDArray[np.bool_] | None
+"""True where the value is not null; None: no nulls."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Integers:
+    """int64 values; `wide` marks those that did not fit (uint64 beyond 2^63-1), which wrap to negative."""
+
+    values: npt.NDArray[np.int64]
+    valid: Valid
+    wide: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Floats:
+    """float32 or float64 values, as the column has them."""
+
+    values: npt.NDArray[np.float32] | npt.NDArray[np.float64]
+    valid: Valid
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """Strings: data[offsets[i]:offsets[i+1]]."""
+
+    offsets: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]
+    valid: Valid
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """Row i holds child[offsets[i]:offsets[i+1]]; null rows have length 0."""
+
+    offsets: npt.NDArray[np.int64]
+    valid: Valid
+    child: Integers | Floats | Text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maps:
+    """Row i holds the pairs offsets[i]:offsets[i+1]; null rows have length 0."""
+
+    offsets: npt.NDArray[np.int64]
+    valid: Valid
+    keys: Integers | Text
+    items: Integers | Floats | Text
+
+
+Column = Integers | Floats | Text | Lists | Maps
+
+
+def _valid(array: pa.Array) -> Valid:
+    if array.null_count == 0:
+        return None
+    return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _buffer(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+    """The values of a primitive array, without a copy."""
+    data = array.buffers()[1]
+    if data is None or len(array) == 0:
+        return np.empty(0, dtype)
+    width = np.dtype(dtype).itemsize
+    return np.frombuffer(data, dtype, len(array), array.offset * width)
+
+
+def _integers(array: pa.Array) -> Integers:
+    kind = array.type
+    values = _buffer(array, kind.to_pandas_dtype())
+    if kind == pa.uint64():
+        signed = values.view(np.int64)
+        wide = signed < 0
+        return Integers(signed, _valid(array), wide if wide.any() else None)
+    return Integers(values.astype(np.int64, copy=False), _valid(array))
+
+
+def _floats(array: pa.Array) -> Floats:
+    values = _buffer(array, array.type.to_pandas_dtype())
+    if array.type == pa.float16():
+        return Floats(values.astype(np.float32), _valid(array))
+    return Floats(values, _valid(array))  # type: ignore[arg-type]
+
+
+def _booleans(array: pa.Array) -> Integers:
+    bits = array.fill_null(False).to_numpy(zero_copy_only=False)
+    return Integers(np.asarray(bits, np.int64), _valid(array))
+
+
+def _text(array: pa.Array) -> Text:
+    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    _, offsets, data = array.buffers()
+    if offsets is None or len(array) == 0:
+        return Text(np.zeros(len(array) + 1, np.int64), np.empty(0, np.uint8), _valid(array))
+    dtype = np.int64 if large else np.int32
+    view = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * np.dtype(dtype).itemsize)
+    chars = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Text(view.astype(np.int64, copy=False), chars, _valid(array))
+
+
+def _list_offsets(array: pa.Array) -> npt.NDArray[np.int64]:
+    if pa.types.is_fixed_size_list(array.type):
+        width = array.type.list_size
+        return (np.arange(len(array) + 1, dtype=np.int64) + array.offset) * width
+    large = pa.types.is_large_list(array.type)
+    dtype = np.int64 if large else np.int32
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array) + 1, np.int64)
+    view = np.frombuffer(buffer, dtype, len(array) + 1, array.offset * np.dtype(dtype).itemsize)
+    return view.astype(np.int64, copy=False)
+
+
+def _flat(offsets: npt.NDArray[np.int64], valid: Valid, child: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """Offsets from 0 and the child they point into, without what null rows may hide."""
+    first, last = int(offsets[0]), int(offsets[-1])
+    if valid is None:
+        return offsets - first if first else offsets, child.slice(first, last - first)
+    lengths = np.where(valid, np.diff(offsets), 0)
+    packed = np.zeros(len(offsets), np.int64)
+    np.cumsum(lengths, out=packed[1:])
+    if int(packed[-1]) == last - first:
+        return packed, child.slice(first, last - first)
+    keep = np.repeat(offsets[:-1], lengths) + (np.arange(packed[-1]) - np.repeat(packed[:-1], lengths))
+    return packed, child.take(pa.array(keep))
+
+
+def _lists(array: pa.Array) -> Lists:
+    valid = _valid(array)
+    offsets, child = _flat(_list_offsets(array), valid, array.values)
+    values = column(child)
+    if isinstance(values, Lists | Maps):
+        raise ColumnTypeError(f"nested {array.type} has no meaning outside a sequence")
+    return Lists(offsets, valid, values)
+
+
+def _maps(array: pa.Array) -> Maps:
+    valid = _valid(array)
+    offsets, entries = _flat(
+        _list_offsets(array), valid, pa.StructArray.from_arrays([array.keys, array.items], ["k", "v"])
+    )
+    keys, items = (column(part) for part in entries.flatten())
+    if isinstance(keys, Lists | Maps | Floats) or isinstance(items, Lists | Maps):
+        raise ColumnTypeError(f"{array.type} has no meaning here: keys must be integers or strings, values scalars")
+    return Maps(offsets, valid, keys, items)
+
+
+def column(array: pa.Array) -> Column:
+    """View an array; raise ColumnTypeError where its type is none of a feature's."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return column(array.dictionary_decode())
+    if pa.types.is_integer(kind):
+        return _integers(array)
+    if pa.types.is_floating(kind):
+        return _floats(array)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _text(array)
+    if pa.types.is_boolean(kind):
+        return _booleans(array)
+    if pa.types.is_map(kind):
+        return _maps(array)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _lists(array)
+    if pa.types.is_null(kind):
+        # A column that is null throughout says nothing about its type: text fits every feature.
+        return _text(array.cast(pa.string()))
+    raise ColumnTypeError(f"{kind} is not a type of features")
+
+
+class Columns:
+    """The columns of one record batch, each viewed once."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self.rows = rows
+        self.count = int(rows.num_rows)
+        self._views: dict[str, Column] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether the batch has the column, exactly once."""
+        return bool(self.rows.schema.get_field_index(name) >= 0)
+
+    def array(self, name: str) -> pa.Array:
+        """The column as it is."""
+        return self.rows.column(name)
+
+    def __getitem__(self, name: str) -> Column:
+        view = self._views.get(name)
+        if view is None:
+            view = self._views[name] = column(self.rows.column(name))
+        return view

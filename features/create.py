@@ -1,0 +1,75 @@
+"""From a configuration to its features (reference: models_and_features.md section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from features.errors import FeatureConfigError
+from features.feature_set import FeatureSet
+from features.generator import Setting
+from features.kinds import REGISTRY, Kinds
+from features.spec import WEIGHTED, Feature
+from protos import data_pb2, pipeline_pb2
+
+
+def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY) -> FeatureSet:
+    """Build all features; vocabulary files are read now. Raise FeatureConfigError."""
+    data = config.data_config
+    setting = _setting(data)
+    if not config.feature_configs:
+        raise FeatureConfigError("feature_configs is empty: a model needs at least one feature")
+    generators = [kinds.build(entry, setting) for entry in config.feature_configs]
+    features = _grouped([generator.feature for generator in generators])
+    _check_names(features, data)
+    return FeatureSet(generators, features, data.label_fields, data.sample_weight_fields)
+
+
+def _setting(data: data_pb2.DataConfig) -> Setting:
+    if data.fg_mode not in (data_pb2.FG_NONE, data_pb2.FG_NORMAL):
+        name = data_pb2.FgMode.Name(data.fg_mode)
+        raise FeatureConfigError(f"fg_mode {name} is not supported yet; use FG_NONE or FG_NORMAL")
+    if data.WhichOneof("sampler") or data.sample_mask_prob > 0 or data.negative_sample_mask_prob > 0:
+        raise FeatureConfigError("samplers and sample masks are not supported yet; leave them out of data_config")
+    encoded = data.fg_mode == data_pb2.FG_NONE
+    return Setting(encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_text=_read_text)
+
+
+def _read_text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _grouped(features: list[Feature]) -> list[Feature]:
+    """Weighted features, and those that share a table with one, have a data group of their own."""
+    tables = {feature.embedding.name for feature in features if feature.is_weighted and feature.embedding}
+    return [
+        replace(feature, data_group=WEIGHTED) if feature.embedding and feature.embedding.name in tables else feature
+        for feature in features
+    ]
+
+
+def _check_names(features: list[Feature], data: data_pb2.DataConfig) -> None:
+    names = [feature.name for feature in features]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FeatureConfigError(f"feature names must be unique, {', '.join(map(repr, twice))} occur twice")
+    targets = [*data.label_fields, *data.sample_weight_fields]
+    if len(set(targets)) != len(targets):
+        raise FeatureConfigError("label_fields and sample_weight_fields must not name a column twice")
+    _check_tables(features)
+
+
+def _check_tables(features: list[Feature]) -> None:
+    """Features that share a table must agree on it."""
+    tables: dict[str, Feature] = {}
+    for feature in features:
+        table = feature.embedding
+        if table is None:
+            continue
+        other = tables.setdefault(table.name, feature)
+        if other.embedding is None or other.embedding == table:
+            continue
+        if replace(other.embedding, pooling=table.pooling) != table:
+            raise FeatureConfigError(
+                f"features {other.name!r} and {feature.name!r} share table {table.name!r} but describe it differently"
+            )

@@ -1,0 +1,20 @@
+"""What can go wrong in features.
+
+FeatureError
+├── FeatureConfigError       the configuration describes no feature that can be built
+└── ColumnTypeError          a column's type has no meaning for its feature; validate() reports it row by row
+"""
+
+from __future__ import annotations
+
+
+class FeatureError(Exception):
+    """Any error of this package."""
+
+
+class FeatureConfigError(FeatureError):
+    """The configuration describes no feature that can be built."""
+
+
+class ColumnTypeError(FeatureError):
+    """A column's type has no meaning for its feature."""

@@ -1,0 +1,71 @@
+"""What a feature kind builds: a generator of ids or numbers from columns, and what it is told when it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from google.protobuf.message import Message
+
+from features.columns import Columns
+from features.spec import Feature
+from stream.row_errors import Faults
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparse:
+    """Ids of all rows, flat; `lengths` None means one id in every row."""
+
+    values: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int32] | None = None
+    weights: npt.NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dense:
+    """float32, shape [rows] where the feature has one number, else [rows, dim]."""
+
+    values: npt.NDArray[np.float32]
+
+
+class Generator(Protocol):
+    """Computes one feature."""
+
+    @property
+    def feature(self) -> Feature:
+        """What is computed."""
+        ...
+
+    def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:
+        """Compute the feature of all rows.
+
+        With `faults`, note the rows that cannot be used; their values mean nothing. Without, all rows must have
+        passed before. Raise ColumnTypeError where a column's type has no meaning.
+        """
+        ...
+
+    def describe(self) -> dict[str, object]:
+        """What the values depend on, as JSON: hash functions, buckets, boundaries, defaults."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """What the whole configuration says about generating features."""
+
+    encoded: bool
+    """FG_NONE: the columns are named after features and hold ids and numbers."""
+    multival_separator: str
+    read_text: Callable[[str], str]
+    """Read a vocabulary file; raise OSError."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """A kind of feature: `field` is its name in FeatureConfig, or the full name of a user's extension field."""
+
+    field: str
+    build: Callable[[Message, Setting], Generator]

@@ -1,0 +1,55 @@
+"""The kinds of features: ours, one module each, and those that a user's plugins register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from google.protobuf.message import Message
+
+from features import id_feature, raw_feature
+from features.errors import FeatureConfigError
+from features.generator import Generator, Kind, Setting
+from protos import feature_pb2
+
+BUILT_IN = (id_feature.KIND, raw_feature.KIND)
+
+
+class Kinds:
+    """Finds the kind of a feature configuration."""
+
+    def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
+        self._kinds: dict[str, Kind] = {}
+        for kind in kinds:
+            self.register(kind)
+
+    def register(self, kind: Kind) -> Kind:
+        """Add a kind; raise ValueError where another has its field."""
+        if kind.field in self._kinds:
+            raise ValueError(f"feature kind {kind.field!r} is registered twice")
+        self._kinds[kind.field] = kind
+        return kind
+
+    def build(self, config: feature_pb2.FeatureConfig, setting: Setting) -> Generator:
+        """Build the generator of one entry of `feature_configs`; raise FeatureConfigError."""
+        set_fields = config.ListFields()
+        if len(set_fields) != 1:
+            raise FeatureConfigError("an entry of feature_configs must hold exactly one feature")
+        field, message = set_fields[0]
+        key = field.full_name if field.is_extension else field.name
+        kind = self._kinds.get(key)
+        if kind is None:
+            name = getattr(message, "feature_name", getattr(message, "sequence_name", "?"))
+            raise FeatureConfigError(
+                f"feature {name!r}: {key} is not supported yet; supported are {', '.join(sorted(self._kinds))}"
+            )
+        return _named(message, kind, setting)
+
+
+def _named(message: Message, kind: Kind, setting: Setting) -> Generator:
+    if not getattr(message, "feature_name", ""):
+        raise FeatureConfigError(f"a {kind.field} has no feature_name")
+    return kind.build(message, setting)
+
+
+REGISTRY = Kinds()
+"""What `create_features` uses; plugins register theirs here."""

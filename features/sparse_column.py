@@ -1,0 +1,74 @@
+"""Ids from one column: read elements, bucketize, fill in. Id features, and every sparse feature under FG_NONE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from features import kernels
+from features.bucketize import Bucketizer
+from features.columns import Columns
+from features.elements import Reader, Splitting
+from features.errors import FeatureConfigError
+from features.generator import Sparse
+from features.spec import Feature
+from stream.row_errors import Faults
+
+NO_WEIGHTS = np.empty(0, np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SparseColumn:
+    """Generator of a feature with a single column; `default` are the ids of a row that has none."""
+
+    feature: Feature
+    splitting: Splitting
+    bucketizer: Bucketizer
+    default: tuple[int, ...] = ()
+
+    def generate(self, columns: Columns, faults: Faults | None) -> Sparse:
+        """Compute the ids of all rows (features/generator.py)."""
+        reader = Reader(columns, self.feature.inputs[0], self.splitting, faults)
+        elements = reader.read()
+        ids, status = self.bucketizer(elements.values)
+        if status is not None:
+            reader.blame_elements(status == kernels.MALFORMED, elements.lengths, "not_an_integer")
+            reader.blame_elements(status == kernels.OUT_OF_RANGE, elements.lengths, "id_out_of_range")
+        return self._fill(Sparse(ids, elements.lengths, elements.weights))
+
+    def _fill(self, made: Sparse) -> Sparse:
+        if not self.default or made.lengths is None or made.lengths.all():
+            return made
+        weights = NO_WEIGHTS if made.weights is None else made.weights
+        fill = np.array(self.default, np.int64)
+        weighted = made.weights is not None
+        ids, weights, lengths = kernels.fill_empty(made.values, weights, weighted, made.lengths, fill)
+        return Sparse(ids, lengths, weights if weighted else None)
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        split = self.splitting
+        return {
+            "separators": sorted({split.first, split.second}),
+            "keep_empty": split.keep_empty,
+            "weighted": split.weighted,
+            "limit": split.limit,
+            "bucketizer": self.bucketizer.describe(),
+            "default": list(self.default),
+        }
+
+
+def encoded_default(name: str, text: str, separator: str, size: int) -> tuple[int, ...]:
+    """The ids of `fg_encoded_default_value`; "" means none."""
+    if not text:
+        return ()
+    try:
+        ids = tuple(int(part) for part in text.split(separator))
+    except ValueError:
+        raise FeatureConfigError(
+            f"feature {name!r}: fg_encoded_default_value {text!r} must be integers separated by {separator!r}"
+        ) from None
+    if not all(0 <= item < size for item in ids):
+        raise FeatureConfigError(f"feature {name!r}: fg_encoded_default_value {text!r} must be ids in 0 ... {size - 1}")
+    return ids
