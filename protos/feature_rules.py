@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from protos.data_pb2 import FG_NONE
 from protos.feature_pb2 import IdFeature, RawFeature
 from protos.findings import Finding
-from protos.model_rules import wide_features
 from protos.nearest import suggestion
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import declared_columns
@@ -41,13 +40,12 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
             text = f"is the name of {count} features; rename all but one"
             yield Finding(path="feature_configs", value=repr(name), text=text)
     declared = {column.name for column in declared_columns(config)}
-    embedded = wide_features(config)
     for path, feature in scalars(config):
         if not feature.feature_name:
             yield Finding(path=f"{path}.feature_name", text="is not set; every feature needs a name")
         yield from _inputs(config, path, feature, declared)
         yield from _bucketizer(path, feature)
-        yield from _dimension(path, feature, feature.feature_name in embedded)
+        yield from _dimension(path, feature)
     yield from _shared_tables(config)
 
 
@@ -76,8 +74,8 @@ def _inputs(config: EasyRecConfig, path: str, feature: Scalar, declared: set[str
 
 def _bucketizer(path: str, feature: Scalar) -> Iterator[Finding]:
     if isinstance(feature, RawFeature):
-        if list(feature.boundaries) != sorted(set(feature.boundaries)):
-            yield _about(path, feature, "boundaries", "do not ascend; sort them and drop repetitions")
+        if list(feature.boundaries) != sorted(feature.boundaries):
+            yield _about(path, feature, "boundaries", "do not ascend; sort them")
         return
     named = [name for name, _ in ((field.name, value) for field, value in feature.ListFields()) if name in BUCKETIZERS]
     if len(named) > 1:
@@ -94,14 +92,16 @@ def _bucketizer(path: str, feature: Scalar) -> Iterator[Finding]:
     for name in named:
         if sizes.get(name) == 0:
             yield _about(path, feature, name, "holds 0 rows; give it a size")
+    if feature.zch.zch_size == 1:
+        yield _about(path, feature, "zch", "holds 1 row, which is reserved; give it at least 2")
     for token, count in Counter(feature.vocab_list).items():
         if count > 1:
             yield _about(path, feature, "vocab_list", f"holds {token!r} {count} times; keep one")
 
 
-def _dimension(path: str, feature: Scalar, only_wide: bool) -> Iterator[Finding]:
+def _dimension(path: str, feature: Scalar) -> Iterator[Finding]:
     has_table = isinstance(feature, IdFeature) or bool(feature.boundaries)
-    if has_table and feature.embedding_dim == 0 and not only_wide:
+    if has_table and feature.embedding_dim == 0:
         yield _about(path, feature, "embedding_dim", "is not set; give the length of its embedding, e.g. 16")
     if feature.pooling not in ("sum", "mean"):
         yield _about(path, feature, "pooling", f"is {feature.pooling!r}; write sum or mean")

@@ -10,15 +10,6 @@ from protos.nearest import suggestion
 from protos.pipeline_pb2 import EasyRecConfig
 
 
-def wide_features(config: EasyRecConfig) -> set[str]:
-    """Features that stand in WIDE groups only: their embeddings have the model's `wide_embedding_dim`."""
-    wide: set[str] = set()
-    other: set[str] = set()
-    for group in config.model_config.feature_groups:
-        (wide if group.group_type == WIDE else other).update(group.feature_names)
-    return wide - other
-
-
 def findings(config: EasyRecConfig) -> Iterator[Finding]:
     """What contradicts itself about the model."""
     model = config.model_config
@@ -118,9 +109,10 @@ def _widths(config: EasyRecConfig) -> Iterator[Finding]:
     for feature in config.feature_configs:
         kind = feature.WhichOneof("feature")
         part = getattr(feature, kind) if kind in ("id_feature", "raw_feature") else None
-        if part is not None and part.feature_name in group.feature_names and part.embedding_dim:
-            dims.setdefault(part.embedding_dim, part.feature_name)
+        if part is not None and part.feature_name in group.feature_names:
+            dense = kind == "raw_feature" and not part.boundaries
+            dims.setdefault(part.value_dim if dense else part.embedding_dim, part.feature_name)
     if len(dims) > 1:
         shown = ", ".join(f"{name} has {dim}" for dim, name in sorted(dims.items()))
-        text = f"needs equal embedding_dim in group {group.group_name!r}: {shown}; make them equal, or add a group 'fm'"
+        text = f"needs equal dimensions in group {group.group_name!r}: {shown}; make them equal, or add a group 'fm'"
         yield Finding(path="model_config.deepfm", text=text)

@@ -144,12 +144,6 @@ def test_check_names_what_a_shared_table_disagrees_on(good_text: str, own: str, 
     assert f"its {what} is" in found[0]
 
 
-def test_check_lets_a_feature_of_wide_groups_alone_go_without_a_dimension(good_text: str) -> None:
-    feature = FEATURE.replace("embedding_dim: 16 ", "") % ""
-    text = changed(good_text, 'group_name: "wide"', 'group_name: "wide" feature_names: "x"')
-    assert errors_of(text + feature) == []
-
-
 def test_check_names_the_towers_that_have_no_group(good_text: str) -> None:
     text = changed(good_text, "deepfm { deep { hidden_units: 32 } }", 'multi_tower { towers { input: "dep" } }')
     assert errors_of(text) == [
