@@ -1,4 +1,4 @@
-"""First values of embedding rows: `init_fn` strings parsed into `RowInit`, and the pure function that draws a row from it.
+"""First values of embedding rows: `init_fn` strings parsed into `RowInit`, and the function that draws rows.
 
 A row is a function of (seed, table, id) alone, so that a restore, a replay and any world size draw the same bits.
 """

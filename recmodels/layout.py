@@ -1,4 +1,4 @@
-"""Which tables and feature groups a model has: computed from features and model config alone, digested as serving contract."""
+"""The tables and feature groups of a model, from features and model config; the digest is the serving contract."""
 
 import hashlib
 import json

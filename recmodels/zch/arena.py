@@ -1,7 +1,7 @@
 """The state of all table shards behind one lookup: what the kernels read and write, in one set of arrays.
 
-Each table shard is a row of `params`; its rows are `[BIT_BASE, BIT_BASE + ROWS)` of the bitmaps, and, for a hashed table,
-`[ENTRY_BASE, ENTRY_BASE + ROWS)` of `entries`, each entry an (id, last seen ms) pair, so that a hit touches one cache line.
+Each table shard is a row of `params`; its rows are `[BIT_BASE, BIT_BASE + ROWS)` of the bitmaps, and, for a hashed
+table, `[ENTRY_BASE, ENTRY_BASE + ROWS)` of `entries`: (id, last seen ms) pairs, so that a hit touches one cache line.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A pooled collection whose sharded form remaps ids, marks changed rows and draws fresh ones, in front of TorchRec's lookup."""
+"""A pooled collection whose sharded form remaps ids, marks changed rows and draws fresh ones, then lets TorchRec look up."""
 
 # ruff: noqa: SLF001  (TorchRec keeps its lookups, shardings and fused kernels private)
 
@@ -28,8 +28,8 @@ _POOLING = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
 _DATA_TYPES = {"FP32": DataType.FP32, "FP16": DataType.FP16}
 
 
-class TrackedCollection(EmbeddingBagCollection):
-    """Tables by their specs. Hashed tables exist only once sharded: `forward` before that is refused where there are any.
+class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
+    """Tables by their specs. Hashed tables work only once sharded: `forward` before that is refused.
 
     Weights start as zeros: the sharded form draws rows itself, as a function of (seed, table, id) (initializers.py).
     """
@@ -87,7 +87,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
                 self._input_dists[at] = self._route_by_bucket(sharding)
 
     def _route_by_bucket(self, sharding: Any) -> nn.Module:
-        """An input dist that keeps ids as they are and sends those of hashed tables to the rank that owns their bucket."""
+        """An input dist that keeps ids as they are and sends those of hashed tables to the owner of their bucket."""
         sizes: list[int] = []
         buckets: list[int] = []
         for table in sharding.embedding_tables():

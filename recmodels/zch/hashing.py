@@ -1,4 +1,4 @@
-"""Where an id lives: MurmurHash3 over 16 bytes as fbgemm's `zero_collision_hash` computes it, and the probe of a bucket.
+"""Where an id lives: MurmurHash3 as fbgemm's `zero_collision_hash` computes it, and the probe of a bucket.
 
 A table of n rows has k buckets of n/k rows; an id's bucket is id mod k. The bucket's last row is reserved for misses,
 the others are probed linearly and circularly from the hash, at most `max_probe` of them.

@@ -65,7 +65,7 @@ def find(entries, base, usable, max_probe, row_id):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit):  # type: ignore[no-untyped-def]
+def place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit):  # type: ignore[no-untyped-def]
     """Where an absent id goes: an expired or empty row of its window, else the least recent; -1 when all are pinned."""
     at = probe_start(row_id, usable)
     best = -1
@@ -87,7 +87,7 @@ def _place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit
 
 
 @njit(cache=True, nogil=True)
-def _counter_set(p, bucket, row_id):  # type: ignore[no-untyped-def]
+def counter_set(p, bucket, row_id):  # type: ignore[no-untyped-def]
     sets = p[COUNTER_SETS]
     # A start of the map is hash % rows; the set takes other bits, so that full windows do not mean full sets.
     chosen = (probe_start(row_id, np.int64(1) << np.int64(62)) >> 20) % sets
@@ -120,8 +120,8 @@ def _count(counters, touched, start, row_id, dropped, n_dropped):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def count_sightings(values, starts, tables, params, entries, counters, touched, drop_ids, drop_tables):  # type: ignore[no-untyped-def]
-    """Count every occurrence of every absent id of the batch, before any is admitted; the counters given up are returned."""
+def count_sightings(values, starts, tables, params, entries, counters, touched, drop_ids, drop_tables):  # type: ignore[no-untyped-def]  # noqa: E501
+    """Count every occurrence of every absent id, before any is admitted; returns how many counters were given up."""
     n = 0
     for f in range(tables.size):
         p = params[tables[f]]
@@ -133,7 +133,7 @@ def count_sightings(values, starts, tables, params, entries, counters, touched, 
             bucket = row_id % p[BUCKETS] - p[FIRST_BUCKET]
             base = p[ENTRY_BASE] + bucket * p[BUCKET_ROWS]
             if find(entries, base, usable, p[MAX_PROBE], row_id) < 0:
-                m = _count(counters, touched, _counter_set(p, bucket, row_id), row_id, drop_ids, n)
+                m = _count(counters, touched, counter_set(p, bucket, row_id), row_id, drop_ids, n)
                 for k in range(n, m):
                     drop_tables[k] = tables[f]
                 n = m
@@ -143,7 +143,7 @@ def count_sightings(values, starts, tables, params, entries, counters, touched, 
 @njit(cache=True, nogil=True)
 def _admit(p, counters, touched, bucket, row_id):  # type: ignore[no-untyped-def]
     """Whether the id has been seen often enough; its counter is then given back."""
-    start = _counter_set(p, bucket, row_id)
+    start = counter_set(p, bucket, row_id)
     for way in range(start, start + WAYS):
         if counters[way, 0] == row_id:
             if counters[way, 1] < p[ADMIT]:
@@ -179,7 +179,7 @@ def remap_train(  # type: ignore[no-untyped-def]
 ):
     """Map ids to rows of the shard, admitting and evicting; mark what the step will change.
 
-    Returns (number of fresh rows, -1); fresh rows are listed in `new_*`, with the id that each evicted (or -1) in `old_id`.
+    Returns (number of fresh rows, -1); they are listed in `new_*`, with the id that each evicted, or -1, in `old_id`.
     An id outside a direct table stops the loop: (…, index of the value).
     """
     cache_ids = np.empty(_CACHE, np.int64)
@@ -235,7 +235,7 @@ def remap_train(  # type: ignore[no-untyped-def]
                 if p[ADMIT] > 1 and not _admit(p, counters, counter_touched, bucket, row_id):
                     at = -1
                 else:
-                    at = _place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit_base + offset)
+                    at = place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit_base + offset)
                 if at < 0:
                     figures[t, UNADMITTED] += 1
                     missed[p[MISS_BASE] + bucket] = 1

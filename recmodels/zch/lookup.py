@@ -14,7 +14,7 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 from recmodels.errors import IdError
 from recmodels.initializers import draw_rows, table_key
 from recmodels.zch import kernels
-from recmodels.zch.arena import BUCKET_ROWS, HASHED, KIND, MISS_BASE, ROWS, Arena, Int64s, Shard
+from recmodels.zch.arena import ADMIT, BUCKET_ROWS, HASHED, KIND, MISS_BASE, ROWS, Arena, Int64s, Shard
 
 Array = npt.NDArray[np.generic]
 
@@ -40,7 +40,7 @@ class RemappedLookup:
         self.memory = tuple(_memories(shards, lookup, seed))
         by_feature = [number for number, shard in enumerate(shards) for _ in shard.table.features]
         self._tables: Int64s = np.array(by_feature, np.int64)
-        self._counts_sightings = bool((self.arena.params[:, kernels.ADMIT] > 1).any())
+        self._counts_sightings = any(row[ADMIT] > 1 for row in self.arena.params)
         self._empty = np.empty(0, np.int64)
         self._draw_first_rows()
 

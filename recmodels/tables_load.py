@@ -1,0 +1,188 @@
+"""Put resolved rows of the commit log back into table shards: in place where slots hold, else in a fixed order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from checkpointer.rows import TableRows
+from recmodels.errors import TableRowsError
+from recmodels.layout import TableSpec
+from recmodels.tables_seal import SealedLookup, counter_rows
+from recmodels.zch import placing
+from recmodels.zch.arena import (
+    ADMIT,
+    BUCKET_ROWS,
+    BUCKETS,
+    COUNTER_BASE,
+    EMPTY,
+    ENTRY_BASE,
+    EVICTIONS,
+    FIRST_BUCKET,
+    FIRST_ROW,
+    HASHED,
+    KIND,
+    ROWS,
+    SIZE,
+    Int64s,
+)
+from recmodels.zch.lookup import Array
+
+
+@dataclass(kw_only=True, slots=True)
+class _Parts:
+    """Rows of one shard, as they come."""
+
+    ids: list[Int64s] = field(default_factory=list)
+    slots: list[Int64s] = field(default_factory=list)
+    columns: dict[str, list[Array]] = field(default_factory=dict)
+
+    def add(self, rows: TableRows, kept: Array) -> None:
+        self.ids.append(rows.ids[kept])
+        self.slots.append(rows.slots[kept])
+        for name, column in rows.columns.items():
+            self.columns.setdefault(name, []).append(column[kept])
+
+    def joined(self) -> tuple[Int64s, Int64s, dict[str, Array]]:
+        if not self.ids:
+            return np.empty(0, np.int64), np.empty(0, np.int64), {}
+        columns = {name: np.concatenate(parts) for name, parts in self.columns.items()}
+        return np.concatenate(self.ids), np.concatenate(self.slots), columns
+
+
+class Loader:
+    """Collects the rows that this rank owns, then replaces the content of its shards."""
+
+    def __init__(self, tables: Mapping[str, TableSpec], lookups: Sequence[SealedLookup]) -> None:
+        self._tables = tables
+        self._lookups = lookups
+        self._owners = {
+            shard.table.name: (lookup, number)
+            for lookup in lookups
+            for number, shard in enumerate(lookup.lookup.arena.shards)
+        }
+        self._parts: dict[tuple[str, str], _Parts] = {}
+
+    def take(self, rows: TableRows) -> None:
+        """Keep what this rank owns of some resolved rows."""
+        spec = self._tables.get(rows.table)
+        if spec is None:
+            raise TableRowsError(
+                f"the log has rows of table {rows.table!r}, which the model does not have; "
+                f"its tables are {', '.join(self._tables)}: train with the config that wrote the log"
+            )
+        _refuse_foreign(rows, spec)
+        if rows.table not in self._owners:
+            return
+        lookup, number = self._owners[rows.table]
+        p = lookup.lookup.arena.params[number]
+        parts = self._parts.setdefault((rows.table, rows.kind), _Parts())
+        parts.add(rows, _owned(rows, p))
+
+    def finish(self) -> None:
+        """Replace the content of every shard by what was taken."""
+        for lookup in self._lookups:
+            lookup.forget()
+        for name, (lookup, number) in self._owners.items():
+            parts = self._parts.get((name, "direct" if self._tables[name].zch is None else "zch"), _Parts())
+            if self._tables[name].zch is None:
+                _load_direct(lookup, number, parts)
+            else:
+                _load_hashed(lookup, number, parts)
+                _load_admission(lookup, number, self._parts.get((name, "admission"), _Parts()))
+
+
+def _refuse_foreign(rows: TableRows, spec: TableSpec) -> None:
+    kind = "direct" if spec.zch is None else "zch"
+    if rows.kind != kind and not (kind == "zch" and rows.kind == "admission"):
+        raise TableRowsError(f"table {spec.name!r} is {kind}, but the log has {rows.kind} rows of it")
+    if len(rows.deleted):
+        raise TableRowsError(
+            f"table {spec.name!r}: rows to load must be resolved, these still delete {len(rows.deleted)} ids"
+        )
+    if spec.zch is None and len(rows) and rows.ids[-1] >= spec.num_embeddings:
+        raise TableRowsError(
+            f"table {spec.name!r} has {spec.num_embeddings} rows, but the log has row {rows.ids[-1]}: "
+            "a table without zch may grow, not shrink"
+        )
+    weight = rows.columns.get("weight")
+    if rows.kind != "admission" and len(rows) and (weight is None or weight.shape[1:] != (spec.dim,)):
+        found = "no weight" if weight is None else f"dimension {weight.shape[1:]}"
+        raise TableRowsError(f"table {spec.name!r} has dimension {spec.dim}, but the log has {found}")
+
+
+def _owned(rows: TableRows, p: Int64s) -> Array:
+    if p[KIND] == HASHED:
+        bucket = rows.ids % p[BUCKETS]
+        first = p[FIRST_BUCKET]
+        return np.asarray((bucket >= first) & (bucket < first + p[ROWS] // p[BUCKET_ROWS]))
+    return np.asarray((rows.ids >= p[FIRST_ROW]) & (rows.ids < p[FIRST_ROW] + p[ROWS]))
+
+
+def _write(lookup: SealedLookup, number: int, rows: Int64s, columns: Mapping[str, Array]) -> None:
+    memory, name = lookup.lookup.memory[number], lookup.lookup.arena.shards[number].table.name
+    memory.weight[rows] = columns["weight"]
+    for column, values in memory.state.items():
+        found = columns.get(column)
+        if found is None or found.shape[1:] != values.shape[1:]:
+            raise TableRowsError(
+                f"table {name!r}: the log has no optimizer state {column!r} of the trained shape; "
+                "train with the sparse optimizer that wrote the log"
+            )
+        values[rows] = found
+
+
+def _load_direct(lookup: SealedLookup, number: int, parts: _Parts) -> None:
+    ids, _, columns = parts.joined()
+    p = lookup.lookup.arena.params[number]
+    unknown = np.ones(p[ROWS], np.bool_)
+    if len(ids):
+        unknown[ids - p[FIRST_ROW]] = False
+        _write(lookup, number, ids - p[FIRST_ROW], columns)
+    lookup.touch(number, np.flatnonzero(unknown))
+
+
+def _load_hashed(lookup: SealedLookup, number: int, parts: _Parts) -> None:
+    ids, slots, columns = parts.joined()
+    arena, memory = lookup.lookup.arena, lookup.lookup.memory[number]
+    p = arena.params[number]
+    entries = arena.entries[p[ENTRY_BASE] : p[ENTRY_BASE] + p[ROWS]]
+    entries[:] = EMPTY
+    memory.weight[:] = 0
+    for name, column in memory.state.items():
+        column[:] = memory.fresh[name]
+    arena.figures[number, SIZE] = 0
+    if not len(ids):
+        return
+    seen = columns.get("last_seen_ms")
+    if seen is None:
+        raise TableRowsError(f"table {arena.shards[number].table.name!r}: the log has no last_seen_ms of its rows")
+    order = np.lexsort((ids, seen))
+    at, moved = placing.place_rows(ids[order], slots[order] - p[FIRST_ROW], seen[order].astype(np.int64), p, entries)
+    kept = at >= 0
+    _write(lookup, number, at[kept], {name: column[order][kept] for name, column in columns.items()})
+    gone = np.sort(ids[order][~kept])
+    arena.figures[number, SIZE] = int(kept.sum())
+    arena.figures[number, EVICTIONS] += len(gone)
+    if len(gone):
+        lookup.lookup.evicted.append((np.full(len(gone), number, np.int64), gone))
+    lookup.touch(number, at[kept & moved])
+
+
+def _load_admission(lookup: SealedLookup, number: int, parts: _Parts) -> None:
+    ids, slots, columns = parts.joined()
+    arena = lookup.lookup.arena
+    p = arena.params[number]
+    own = slice(int(p[COUNTER_BASE]), int(p[COUNTER_BASE]) + counter_rows(p))
+    counters = arena.counters[own]
+    counters[:] = EMPTY
+    if not len(ids):
+        return
+    dropped = ids
+    if p[ADMIT] > 1:
+        order = np.lexsort((ids, -columns["count"].astype(np.int64)))
+        dropped = placing.place_counters(
+            ids[order], slots[order], columns["count"][order].astype(np.int64), p, counters, arena.counter_touched[own]
+        )
+    if len(dropped):
+        lookup.lookup.dropped.append((np.full(len(dropped), number, np.int64), dropped))

@@ -1,0 +1,164 @@
+"""A world of one rank, and small sharded embedding layers to test in it."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from google.protobuf import text_format
+from torchrec.distributed.model_parallel import DistributedModelParallel
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+from torchrec.optim.rowwise_adagrad import RowWiseAdagrad
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
+
+from features import BASE, Batch, EmbeddingSpec, Feature, Side, ZchSpec
+from protos.model_pb2 import ModelConfig
+from recmodels.embedding_group import EmbeddingGroup
+from recmodels.layout import Layout, create_layout
+from recmodels.sharding import shard
+from recmodels.tables import ShardedTables
+
+Bags = Mapping[str, Sequence[Sequence[int]]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def world() -> Iterator[dist.ProcessGroup]:
+    """A gloo group of this process alone."""
+    logging.getLogger("torchrec").setLevel(logging.ERROR)
+    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """TorchRec's own deprecations are not this suite's to fix."""
+    with warnings.catch_warnings():
+        for category in (DeprecationWarning, FutureWarning, UserWarning):
+            warnings.filterwarnings("ignore", category=category, module="torch")
+        yield
+
+
+def id_feature(name: str, **embedding: object) -> Feature:
+    """A multi-valued id feature with a table of its own name."""
+    zch = embedding.get("zch")
+    size = zch.size if isinstance(zch, ZchSpec) else 64
+    settings: dict[str, object] = {"name": name, "num_embeddings": size, "dim": 4, **embedding}
+    return Feature(
+        name=name, kind="id", inputs=(name,), sides=(Side.USER,), is_sparse=True, value_dim=0,
+        embedding=EmbeddingSpec(**settings),
+    )  # fmt: skip
+
+
+def dense_feature(name: str, dim: int = 1) -> Feature:
+    return Feature(
+        name=name, kind="raw", inputs=(name,), sides=(Side.ITEM,), is_sparse=False, value_dim=dim, dense_dim=dim
+    )
+
+
+def model_config(*groups: tuple[str, str, Sequence[str]]) -> ModelConfig:
+    text = "".join(
+        f"feature_groups {{ group_name: '{name}' group_type: {kind} "
+        + "".join(f"feature_names: '{feature}' " for feature in features)
+        + "} "
+        for name, kind, features in groups
+    )
+    return text_format.Parse(text, ModelConfig())
+
+
+def batch_of(bags: Bags, dense: Mapping[str, np.ndarray] | None = None, data_group: str = BASE) -> Batch:
+    """A batch from lists of ids per feature and row."""
+    lengths = [len(bag) for rows in bags.values() for bag in rows]
+    values = [value for rows in bags.values() for bag in rows for value in bag]
+    size = len(next(iter(bags.values())))
+    kjt = KeyedJaggedTensor(
+        keys=list(bags),
+        values=torch.tensor(values, dtype=torch.int64),
+        lengths=torch.tensor(lengths, dtype=torch.int32),
+        stride=size,
+    )
+    held = {}
+    if dense:
+        columns = [torch.from_numpy(np.asarray(column, np.float32).reshape(size, -1)) for column in dense.values()]
+        held[BASE] = KeyedTensor(list(dense), [c.shape[1] for c in columns], torch.cat(columns, 1))
+    return Batch(size=size, sparse_features={data_group: kjt}, dense_features=held)
+
+
+@dataclass(kw_only=True)
+class Online:
+    """A sharded embedding layer with its tables, trained towards larger sums."""
+
+    dmp: DistributedModelParallel
+    layout: Layout
+    tables: ShardedTables
+
+    def step(self, batch: Batch, ms: int = 0) -> dict[str, torch.Tensor]:
+        """One training step whose gradient is 1, 2, 3, ... over each group's columns; returns what was read."""
+        self.tables.set_event_time(ms)
+        self.dmp.train()
+        groups: dict[str, torch.Tensor] = self.dmp(batch)
+        loss = sum((g * torch.arange(1.0, g.shape[1] + 1)).sum() for g in groups.values())
+        loss.backward()
+        self.tables.after_step()
+        return {name: group.detach() for name, group in groups.items()}
+
+    def read(self, batch: Batch) -> dict[str, torch.Tensor]:
+        self.dmp.eval()
+        with torch.no_grad():
+            groups: dict[str, torch.Tensor] = self.dmp(batch)
+        return groups
+
+    def rows(self) -> dict[str, dict[int, tuple[np.ndarray, ...]]]:
+        """The logical content by reading all memory: table → key → (weight, optimizer state ..., last seen)."""
+        content: dict[str, dict[int, tuple[np.ndarray, ...]]] = {}
+        for lookup in self.tables._lookups:
+            for number, shard in enumerate(lookup.arena.shards):
+                memory, p = lookup.memory[number], lookup.arena.params[number]
+                keys = np.arange(shard.rows) + shard.first_row
+                seen = np.zeros(shard.rows, np.int64)
+                if shard.table.zch is not None:
+                    entries = lookup.arena.entries[p[3] : p[3] + shard.rows]
+                    keys, seen = entries[:, 0], entries[:, 1]
+                held = content.setdefault(shard.table.name, {})
+                for row in np.flatnonzero(keys >= 0):
+                    state = tuple(column[row].copy() for column in memory.state.values())
+                    held[int(keys[row])] = (memory.weight[row].copy(), *state, seen[row])
+        return content
+
+
+class Lab:
+    """What tests build embedding layers from."""
+
+    id_feature = staticmethod(id_feature)
+    dense_feature = staticmethod(dense_feature)
+    model_config = staticmethod(model_config)
+    batch_of = staticmethod(batch_of)
+
+    def __init__(self, world: dist.ProcessGroup) -> None:
+        self._world = world
+
+    def online(
+        self,
+        features: Sequence[Feature],
+        *groups: tuple[str, str, Sequence[str]],
+        optimizer: type[torch.optim.Optimizer] = RowWiseAdagrad,
+        settings: Mapping[str, float] | None = None,
+        seed: int = 0,
+    ) -> Online:
+        """Sharded and trained by a fused optimizer; one DEEP group of all features unless groups are given."""
+        if not groups:
+            groups = (("deep", "DEEP", [feature.name for feature in features]),)
+        layout = create_layout(features, model_config(*groups))
+        group = EmbeddingGroup(features, layout, torch.device("cpu"), seed=seed)
+        apply_optimizer_in_backward(optimizer, group.sparse_parameters(), dict(settings or {"lr": 0.1}))
+        dmp = shard(group, layout, process_group=self._world, device=torch.device("cpu"))
+        return Online(dmp=dmp, layout=layout, tables=ShardedTables.of(dmp, layout))
+
+
+@pytest.fixture
+def lab(world: dist.ProcessGroup) -> Lab:
+    return Lab(world)
