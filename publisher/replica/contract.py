@@ -1,0 +1,171 @@
+"""The serving contract of a version: features and layout rebuilt from its own configuration and checked against it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import nn
+
+from checkpointer.encoding import Encoding
+from features import Feature, FeatureSet, Side, create_features
+from features.errors import FeatureError
+from protos import data_pb2, pipeline_pb2
+from protos.errors import ConfigError
+from protos.load import parse_config
+from publisher.errors import Reason, VersionError
+from publisher.manifest import ServingVersion
+from publisher.replica.protocol import BYTES
+from publisher.replica.request import InputColumn
+from publisher.replica.serving import TensorSpec
+from publisher.replica.tables import PlanEntry, TableShape
+from recmodels.errors import RecModelError
+from recmodels.layout import Entry, GroupSpec, Layout, create_layout
+from recmodels.registry import create_model
+from recmodels.wrappers import DenseHalf
+
+_WIRE_TYPES: Final[Mapping[int, str]] = {
+    data_pb2.FieldType.INT32: "INT32",
+    data_pb2.FieldType.INT64: "INT64",
+    data_pb2.FieldType.FLOAT: "FP32",
+    data_pb2.FieldType.DOUBLE: "FP64",
+    data_pb2.FieldType.STRING: BYTES,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contract:
+    """Everything about a version that its rows and weights do not change."""
+
+    config: pipeline_pb2.EasyRecConfig
+    features: FeatureSet
+    layout: Layout
+    shapes: tuple[TableShape, ...]
+    columns: tuple[InputColumn, ...]
+    inputs: tuple[TensorSpec, ...]
+
+    @property
+    def group_widths(self) -> tuple[int, ...]:
+        """Width of each group's tensor, in layout order."""
+        return tuple(sum(group.dims) for group in self.layout.groups)
+
+    def plan(self, keys: Sequence[str]) -> tuple[PlanEntry, ...]:
+        """List the pooled lookups of a batch part with these keys, in the order of groups and columns."""
+        position = {key: at for at, key in enumerate(keys)}
+        return tuple(
+            PlanEntry(
+                key=position[entry.feature],
+                table=entry.table,
+                group=number,
+                column=column,
+                mean=entry.pooling == "mean",
+            )
+            for number, group in enumerate(self.layout.groups)
+            for column, entry in _placed(group)
+            if entry.table is not None and entry.feature in position
+        )
+
+    def dense_places(self, keys: Iterable[str]) -> tuple[tuple[str, int, int, int], ...]:
+        """List (feature, group, column, width) of the dense features among the keys."""
+        known = frozenset(keys)
+        return tuple(
+            (entry.feature, number, column, entry.dim)
+            for number, group in enumerate(self.layout.groups)
+            for column, entry in _placed(group)
+            if entry.table is None and entry.feature in known
+        )
+
+    def build_dense(self) -> nn.Module:
+        """Build the dense half without a compiled artefact; its weights are random."""
+        with torch.random.fork_rng():
+            return DenseHalf(create_model(self.config, self.features))
+
+
+def read_contract(text: str, version: ServingVersion) -> Contract:
+    """Build the contract that a version's configuration describes; refuse it when this code reads it differently."""
+    what = f"version {version.version}"
+    try:
+        config = parse_config(text, json=False)
+        features = create_features(config)
+        layout = create_layout(features.features, config.model_config)
+    except (ConfigError, FeatureError, RecModelError) as error:
+        raise VersionError(Reason.CONTRACT, f"{what}: its pipeline.config cannot be served: {error}") from error
+    _check(what, "feature digest", version.features, features.digest())
+    _check(what, "serving contract", version.contract, layout.digest())
+    return Contract(
+        config=config,
+        features=features,
+        layout=layout,
+        shapes=_shapes(layout, version),
+        columns=_columns(features),
+        inputs=_inputs(config, features),
+    )
+
+
+def _check(what: str, name: str, published: str, ours: str) -> None:
+    if published != ours:
+        raise VersionError(
+            Reason.CONTRACT,
+            f"{what} was published with {name} {published[:16]}, this program computes {ours[:16]} from the same "
+            "configuration: run the headrace release that published it, or publish again",
+        )
+
+
+def _placed(group: GroupSpec) -> Iterable[tuple[int, Entry]]:
+    column = 0
+    for entry in group.entries:
+        yield column, entry
+        column += entry.dim
+
+
+def _shapes(layout: Layout, version: ServingVersion) -> tuple[TableShape, ...]:
+    """Describe the tables of the layout, which the manifest must list."""
+    ours = tuple((table.name, "direct" if table.zch is None else "zch", table.dim) for table in layout.tables)
+    listed = tuple((table.name, table.kind, table.dim) for table in version.tables)
+    if sorted(ours) != sorted(listed):
+        raise VersionError(Reason.CONTRACT, f"version {version.version} lists tables {listed}, its layout has {ours}")
+    if version.encoding not in frozenset(Encoding):
+        known = ", ".join(Encoding)
+        raise VersionError(
+            Reason.FORMAT, f"version {version.version} has encoding {version.encoding!r}, known are {known}"
+        )
+    return tuple(
+        TableShape(
+            name=table.name,
+            dim=table.dim,
+            encoding=Encoding(version.encoding),
+            rows=table.num_embeddings if table.zch is None else None,
+        )
+        for table in layout.tables
+    )
+
+
+def _columns(features: FeatureSet) -> tuple[InputColumn, ...]:
+    """List the columns that requests carry; one is the user's when every feature that reads it says so."""
+    sides: dict[str, set[Side]] = {name: set() for name in features.input_columns}
+    for feature in features.features:
+        for name, side in zip(feature.inputs, feature.sides, strict=True):
+            sides[name].add(side)
+    return tuple(InputColumn(name=name, user=found == {Side.USER}) for name, found in sides.items())
+
+
+def _inputs(config: pipeline_pb2.EasyRecConfig, features: FeatureSet) -> tuple[TensorSpec, ...]:
+    """Describe the input tensors: the declared type of a column, else what its first feature usually reads."""
+    declared = {field.input_name: field.input_type for field in config.data_config.input_fields}
+    encoded = config.data_config.fg_mode == data_pb2.FG_NONE
+    readers: dict[str, Feature] = {}
+    for feature in features.features:
+        for name in feature.inputs:
+            readers.setdefault(name, feature)
+    return tuple(
+        TensorSpec(
+            name=name, datatype=_WIRE_TYPES.get(declared.get(name, -1), _usual(readers[name], encoded)), shape=(-1,)
+        )
+        for name in features.input_columns
+    )
+
+
+def _usual(feature: Feature, encoded: bool) -> str:
+    if feature.kind == "raw":
+        return "FP32"
+    return "INT64" if encoded else BYTES

@@ -1,0 +1,20 @@
+"""What can go wrong while serving; a version that is refused is a `publisher.errors.VersionError`.
+
+PublisherError
+├── RequestError            a request cannot be answered; `status` is the HTTP status that says so
+└── StartError              the server cannot start: port taken, token file unreadable, option out of range
+"""
+
+from publisher.errors import PublisherError
+
+
+class RequestError(PublisherError):
+    """A request that cannot be answered, with the HTTP status that says so."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class StartError(PublisherError):
+    """The server cannot start."""

@@ -1,0 +1,269 @@
+"""Numba kernels of the serving tables: the id index, the row store and the pooled lookup; none holds the GIL.
+
+The index is an open-addressing table of (id, slot) pairs with linear probing, at most half full. A deletion shifts the
+rest of its probe chain back, so there are no tombstones and a lookup's cost does not grow with deletions.
+Rows stay as published (`checkpointer/encoding.py`) and are decoded while they are pooled.
+"""
+
+# numba has no types, and inside a kernel Python's are not the ones that count.
+# mypy: disable-error-code="untyped-decorator, import-untyped, no-any-return, return-value, assignment"
+
+from typing import Any, Final
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.base import BaseContext
+from numba.extending import intrinsic
+
+EMPTY: Final = -1  # raw ids are never negative
+
+# What a table's entry in the catalogue holds, in this order.
+CATALOGUE_WIDTH: Final = 7
+INDEX, MASK, ROWS, WIDTH, DIM, ENCODING, DIRECT_ROWS = range(CATALOGUE_WIDTH)
+
+# What an entry of the lookup plan holds, in this order.
+PLAN_WIDTH: Final = 6
+KEY, TABLE, GROUP_START, GROUP_WIDTH, COLUMN, MEAN = range(PLAN_WIDTH)
+
+FP32, FP16, INT8, INT4 = range(4)
+
+# Indices into the `state` of an index.
+COUNT, FREE, USED = range(3)
+
+
+@intrinsic
+def _pointer(_typing: Any, address: Any) -> Any:
+    """Turn an integer address into a pointer that `carray` takes."""
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+    return types.voidptr(address), generate
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _home(key: int, mask: int) -> int:
+    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    return np.int64(mixed & np.uint64(mask))
+
+
+@numba.njit(nogil=True, cache=True)
+def find(index: np.ndarray, mask: int, key: int) -> int:
+    """Return the slot of `key`, or -1."""
+    at = _home(key, mask)
+    while True:
+        seen = index[2 * at]
+        if seen == key:
+            return index[2 * at + 1]
+        if seen == EMPTY:
+            return -1
+        at = (at + 1) & mask
+
+
+@numba.njit(nogil=True, cache=True)
+def put(
+    index: np.ndarray,
+    mask: int,
+    state: np.ndarray,
+    free: np.ndarray,
+    rows: np.ndarray,
+    ids: np.ndarray,
+    new: np.ndarray,
+) -> int:
+    """Insert or overwrite rows; return how many were taken before the index or the row store was full."""
+    width = rows.shape[1]
+    for i in range(len(ids)):
+        key = ids[i]
+        at = _home(key, mask)
+        while index[2 * at] != key and index[2 * at] != EMPTY:
+            at = (at + 1) & mask
+        if index[2 * at] == EMPTY:
+            if 2 * (state[COUNT] + 1) > mask + 1:
+                return i
+            if state[FREE] > 0:
+                state[FREE] -= 1
+                slot = free[state[FREE]]
+            elif state[USED] < len(rows):
+                slot = state[USED]
+                state[USED] += 1
+            else:
+                return i
+            index[2 * at] = key
+            index[2 * at + 1] = slot
+            state[COUNT] += 1
+        else:
+            slot = index[2 * at + 1]
+        for j in range(width):
+            rows[slot, j] = new[i, j]
+    return len(ids)
+
+
+@numba.njit(nogil=True, cache=True)
+def delete(index: np.ndarray, mask: int, state: np.ndarray, free: np.ndarray, ids: np.ndarray) -> int:
+    """Remove ids, closing the gaps in their probe chains; return how many were there."""
+    gone = 0
+    for i in range(len(ids)):
+        key = ids[i]
+        at = _home(key, mask)
+        while index[2 * at] != key and index[2 * at] != EMPTY:
+            at = (at + 1) & mask
+        if index[2 * at] == EMPTY:
+            continue
+        free[state[FREE]] = index[2 * at + 1]
+        state[FREE] += 1
+        state[COUNT] -= 1
+        gone += 1
+        hole = at
+        at = (at + 1) & mask
+        while index[2 * at] != EMPTY:
+            # An entry may move into the hole only when its home is not between the hole and itself.
+            distance = (at - _home(index[2 * at], mask)) & mask
+            if distance >= ((at - hole) & mask):
+                index[2 * hole] = index[2 * at]
+                index[2 * hole + 1] = index[2 * at + 1]
+                hole = at
+            at = (at + 1) & mask
+        index[2 * hole] = EMPTY
+    return gone
+
+
+@numba.njit(nogil=True, cache=True)
+def rehash(old: np.ndarray, start: int, stop: int, index: np.ndarray, mask: int) -> None:
+    """Insert the pairs `start` to `stop` of an index into a larger one."""
+    for i in range(start, stop):
+        key = old[2 * i]
+        if key == EMPTY:
+            continue
+        at = _home(key, mask)
+        while index[2 * at] != EMPTY:
+            at = (at + 1) & mask
+        index[2 * at] = key
+        index[2 * at + 1] = old[2 * i + 1]
+
+
+@numba.njit(nogil=True, cache=True)
+def put_direct(rows: np.ndarray, ids: np.ndarray, new: np.ndarray) -> None:
+    """Overwrite rows of a table that is keyed by row number."""
+    for i in range(len(ids)):
+        for j in range(rows.shape[1]):
+            rows[ids[i], j] = new[i, j]
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _half(row: np.ndarray, at: int, halves: np.ndarray) -> float:
+    return halves[np.int64(row[at]) | (np.int64(row[at + 1]) << 8)]
+
+
+@numba.njit(nogil=True, cache=True)
+def _add_row(
+    out: np.ndarray, address: int, dim: int, width: int, encoding: int, weight: float, halves: np.ndarray
+) -> None:
+    if encoding == FP32:
+        floats = numba.carray(_pointer(address), (dim,), np.float32)
+        for j in range(dim):
+            out[j] += weight * floats[j]
+    elif encoding == FP16:
+        words = numba.carray(_pointer(address), (dim,), np.uint16)
+        for j in range(dim):
+            out[j] += weight * halves[words[j]]
+    else:
+        row = numba.carray(_pointer(address), (width,), np.uint8)
+        scale = _half(row, width - 4, halves)
+        offset = _half(row, width - 2, halves)
+        if encoding == INT8:
+            for j in range(dim):
+                out[j] += weight * (np.float32(row[j]) * scale + offset)
+        else:
+            for j in range(dim):
+                nibble = (row[j >> 1] >> ((j & 1) << 2)) & 15
+                out[j] += weight * (np.float32(nibble) * scale + offset)
+
+
+@numba.njit(nogil=True, cache=True)
+def _row_address(table: np.ndarray, key: int) -> int:
+    """Address of the row of `key`, or 0."""
+    if table[DIRECT_ROWS] >= 0:
+        if key < 0 or key >= table[DIRECT_ROWS]:
+            return 0
+        return table[ROWS] + key * table[WIDTH]
+    mask = table[MASK]
+    index = numba.carray(_pointer(table[INDEX]), (2 * (mask + 1),), np.int64)
+    slot = find(index, mask, key)
+    if slot < 0:
+        return 0
+    return table[ROWS] + slot * table[WIDTH]
+
+
+@numba.njit(nogil=True, cache=True)
+def pool(
+    catalogue: np.ndarray,
+    plan: np.ndarray,
+    values: np.ndarray,
+    starts: np.ndarray,
+    weights: np.ndarray,
+    halves: np.ndarray,
+    batch: int,
+    out: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """Pool every entry of the plan for all rows of a batch.
+
+    `values` holds the ids of all keys, `starts` (keys × batch + 1) their bounds, `weights` goes with it or is empty.
+    `out` is flat: group after group, each row-major. Misses add zero and count in means. `found[t]`: lookups, hits.
+    """
+    for e in range(len(plan)):
+        entry = plan[e]
+        table = catalogue[entry[TABLE]]
+        dim = table[DIM]
+        for b in range(batch):
+            begin = starts[entry[KEY] * batch + b]
+            end = starts[entry[KEY] * batch + b + 1]
+            base = entry[GROUP_START] * batch + b * entry[GROUP_WIDTH] + entry[COLUMN]
+            target = out[base : base + dim]
+            for i in range(begin, end):
+                found[entry[TABLE], 0] += 1
+                address = _row_address(table, values[i])
+                if address == 0:
+                    continue
+                found[entry[TABLE], 1] += 1
+                weight = weights[i] if len(weights) > 0 else np.float32(1.0)
+                _add_row(target, address, dim, table[WIDTH], table[ENCODING], weight, halves)
+            if entry[MEAN] and end - begin > 1:
+                for j in range(dim):
+                    target[j] /= np.float32(end - begin)
+
+
+@numba.njit(nogil=True, cache=True)
+def bounds(lengths: np.ndarray, starts: np.ndarray) -> None:
+    """Write the running sum of `lengths` into `starts`, which is one longer."""
+    total = 0
+    starts[0] = 0
+    for i in range(len(lengths)):
+        total += lengths[i]
+        starts[i + 1] = total
+
+
+@numba.njit(nogil=True, cache=True)
+def split_strings(payload: np.ndarray, offsets: np.ndarray, text: np.ndarray) -> bool:
+    """Split strings that each follow their length in 4 little-endian bytes; False when they do not fill the payload."""
+    at = 0
+    end = 0
+    offsets[0] = 0
+    for i in range(len(offsets) - 1):
+        if at + 4 > len(payload):
+            return False
+        size = np.int64(0)
+        for j in range(4):
+            size |= np.int64(payload[at + j]) << (8 * j)
+        at += 4
+        if at + size > len(payload) or end + size > len(text):
+            return False
+        for j in range(size):
+            text[end + j] = payload[at + j]
+        at += size
+        end += size
+        offsets[i + 1] = end
+    return at == len(payload)

@@ -1,0 +1,138 @@
+"""One side of the switch: tables, dense half and version, which together answer requests."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torchrec import KeyedJaggedTensor, KeyedTensor
+
+from features import Batch
+from publisher.errors import Reason, VersionError
+from publisher.export.runtime import DenseRunner
+from publisher.manifest import ServingVersion
+from publisher.replica.contract import Contract
+from publisher.replica.errors import RequestError
+from publisher.replica.protocol import wire_type
+from publisher.replica.request import InputColumn
+from publisher.replica.serving import Freshness, Predictions, TensorSpec
+from publisher.replica.tables import Floats, Ids, Int64s, Patch, ServingTables
+
+Pause = Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dense:
+    """A dense half and the artefacts that it was chosen from."""
+
+    runner: DenseRunner
+    artefacts: tuple[str, ...]
+
+
+class Side:
+    """One complete model. It is either read by requests or changed by one writer, never both (`switch.py`)."""
+
+    def __init__(self, contract: Contract, tables: ServingTables, dense: Dense, version: ServingVersion) -> None:
+        self.contract = contract
+        self.tables = tables
+        self.dense = dense
+        self.version = version
+        self.outputs: tuple[TensorSpec, ...] = ()
+        self._plans: dict[tuple[str, ...], Int64s] = {}
+
+    @property
+    def number(self) -> int:
+        """The version's number."""
+        return self.version.version
+
+    @property
+    def columns(self) -> tuple[InputColumn, ...]:
+        """What requests must carry."""
+        return self.contract.columns
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """The input tensors, for metadata."""
+        return self.contract.inputs
+
+    @property
+    def freshness(self) -> Freshness | None:
+        """The broker's time of the newest event learned, else its event time."""
+        if self.version.broker_time_ms >= 0:
+            return Freshness(until_ms=self.version.broker_time_ms, basis="broker")
+        if self.version.event_time_ms >= 0:
+            return Freshness(until_ms=self.version.event_time_ms, basis="event")
+        return None
+
+    def sizes(self) -> Mapping[str, tuple[int, int]]:
+        """(rows, bytes) of each table."""
+        return self.tables.sizes()
+
+    def lookups(self) -> Mapping[str, tuple[int, int]]:
+        """(lookups, hits) of each table."""
+        return self.tables.lookups()
+
+    def apply(self, patches: Iterable[Patch], pause: Pause) -> int:
+        """Change the tables; return the rows put and deleted."""
+        rows = self.tables.apply(patches, pause)
+        self.tables.check_complete()
+        return rows
+
+    def take(self, version: ServingVersion, dense: Dense) -> None:
+        """Become a version whose rows have been applied, once a trial run has shown that it predicts."""
+        self.version, self.dense = version, dense
+        widths = self.contract.group_widths
+        found = self._run([torch.zeros(1, width) for width in widths])
+        self.outputs = tuple(
+            TensorSpec(name=name, datatype=wire_type(array.dtype), shape=(-1, *array.shape[1:]))
+            for name, array in found.items()
+        )
+        for name, array in found.items():
+            if not np.isfinite(array).all():
+                raise VersionError(Reason.CORRUPT, f"version {self.number}: output {name} of a row of zeros is {array}")
+
+    def predict(self, rows: pa.RecordBatch) -> Predictions:
+        """Predict rows of raw columns; RequestError names the first bad row and its column."""
+        errors = self.contract.features.validate(rows, serving=True)
+        if errors:
+            more = f" (and {len(errors.rows) - 1} more rows)" if len(errors.rows) > 1 else ""
+            raise RequestError(400, f"row {errors.rows[0]}: {errors.reasons[0]}: {errors.details[0]}{more}")
+        batch = self.contract.features.parse(rows, labels=False)
+        found = self._run(self._groups(batch, rows.num_rows))
+        for name, array in found.items():
+            if not np.isfinite(array).all():
+                raise RequestError(500, f"version {self.number} predicts a {name} that is not finite")
+        return found
+
+    def _run(self, groups: list[torch.Tensor]) -> Predictions:
+        return {name: tensor.numpy() for name, tensor in self.dense.runner.run(groups).items()}
+
+    def _groups(self, batch: Batch, count: int) -> list[torch.Tensor]:
+        """Look up and lay out the group tensors of the dense half."""
+        buffer = self.tables.outputs(count)
+        for sparse in batch.sparse_features.values():
+            self._pool(sparse, count, buffer)
+        for dense in batch.dense_features.values():
+            self._place(dense, count, buffer)
+        return [torch.from_numpy(self.tables.group(buffer, count, g)) for g in range(len(self.contract.layout.groups))]
+
+    def _pool(self, sparse: KeyedJaggedTensor, count: int, buffer: Floats) -> None:
+        keys = tuple(sparse.keys())
+        plan = self._plans.get(keys)
+        if plan is None:
+            plan = self._plans[keys] = self.tables.plan(self.contract.plan(keys))
+        weights = sparse.weights_or_none()
+        ids = Ids(
+            values=sparse.values().numpy(),
+            lengths=sparse.lengths().numpy(),
+            weights=np.empty(0, np.float32) if weights is None else weights.numpy(),
+        )
+        self.tables.pool(plan, ids, count, buffer)
+
+    def _place(self, dense: KeyedTensor, count: int, buffer: Floats) -> None:
+        values, offsets = dense.values().numpy(), dense.offset_per_key()
+        start = dict(zip(dense.keys(), offsets, strict=False))
+        for feature, group, column, width in self.contract.dense_places(dense.keys()):
+            target = self.tables.group(buffer, count, group)
+            target[:, column : column + width] = values[:, start[feature] : start[feature] + width]

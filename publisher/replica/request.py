@@ -1,0 +1,188 @@
+"""Request tensors to Arrow rows, the columns that the features read.
+
+A scalar column `c` is one tensor `c` of shape [N] or [N, 1]; [N, k] gives lists of k. Ragged columns are several:
+
+    c.values  c.lengths                  list: `lengths` values for each row
+    c.values  c.lengths  c.key_lengths   list of lists: `lengths` steps for each row, `key_lengths` values for each step
+    c.keys    c.values   c.lengths       map: `lengths` entries for each row
+    c.values  c.weights  c.lengths       map of values to their weights
+    c.nulls                              BOOL[N]: rows without a value, beside any of the above
+
+A column of which all features belong to the user may have one row for N items; it is repeated.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from publisher.replica.errors import RequestError
+from publisher.replica.protocol import Tensor
+
+_PARTS: Final = ("values", "lengths", "key_lengths", "keys", "weights", "nulls")
+_FORMS: Final = (
+    frozenset({"values", "lengths"}),
+    frozenset({"values", "lengths", "key_lengths"}),
+    frozenset({"values", "lengths", "keys"}),
+    frozenset({"values", "lengths", "weights"}),
+)
+_INTEGERS: Final = frozenset({"INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputColumn:
+    """A column that requests carry; `user` columns may have one row for N items."""
+
+    name: str
+    user: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Column:
+    """The tensors of one column, by part; a scalar column has the part ""."""
+
+    name: str
+    parts: Mapping[str, Tensor]
+
+
+def _bad(message: str) -> RequestError:
+    return RequestError(400, message)
+
+
+def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn]) -> pa.RecordBatch:
+    """Turn the tensors of a request into rows; a request without rows is refused."""
+    wanted = {column.name: column for column in columns}
+    given = _collect(inputs, wanted)
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        raise _bad(f"input {missing[0]!r} is missing; the model reads {', '.join(wanted)}")
+    arrays = {name: _array(given[name]) for name in wanted}
+    count = max((len(array) for array in arrays.values()), default=0)
+    if count == 0:
+        raise _bad(f"input {next(iter(wanted), '')!r} is empty: the request holds no rows")
+    fitted = [_fit(array, count, wanted[name]) for name, array in arrays.items()]
+    return pa.RecordBatch.from_arrays(fitted, names=list(arrays))
+
+
+def _collect(inputs: Mapping[str, Tensor], wanted: Mapping[str, InputColumn]) -> dict[str, _Column]:
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in inputs.items():
+        column, part = _split(name, wanted)
+        parts.setdefault(column, {})[part] = tensor
+    return {name: _Column(name=name, parts=found) for name, found in parts.items()}
+
+
+def _split(name: str, wanted: Mapping[str, InputColumn]) -> tuple[str, str]:
+    if name in wanted:
+        return name, ""
+    column, _, part = name.rpartition(".")
+    if part in _PARTS and column in wanted:
+        return column, part
+    near = difflib.get_close_matches(column if part in _PARTS else name, list(wanted), 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise _bad(f"input {name!r} is unknown; {hint}the model reads {', '.join(wanted)}")
+
+
+def _array(column: _Column) -> pa.Array:
+    parts = frozenset(column.parts) - {"nulls"}
+    if parts == {""}:
+        array = _scalars(column.parts[""])
+    elif parts in _FORMS:
+        array = _ragged(column)
+    else:
+        found = ", ".join(f"{column.name}.{part}" if part else column.name for part in sorted(column.parts))
+        raise _bad(
+            f"input {column.name!r} is given as {found}; send {column.name} alone, or {column.name}.values and "
+            f"{column.name}.lengths with .key_lengths, .keys or .weights"
+        )
+    nulls = column.parts.get("nulls")
+    return array if nulls is None else _with_nulls(array, _mask(nulls, len(array)), column.name)
+
+
+def _values(tensor: Tensor) -> pa.Array:
+    return tensor.data if isinstance(tensor.data, pa.Array) else pa.array(tensor.data)
+
+
+def _scalars(tensor: Tensor) -> pa.Array:
+    values = _values(tensor)
+    if len(tensor.shape) == 1 or tensor.shape[1:] == (1,):
+        return values
+    if len(tensor.shape) > 2:
+        raise _bad(f"input {tensor.name!r} has shape {list(tensor.shape)}; send [rows] or [rows, values]")
+    rows, width = tensor.shape
+    return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * np.int32(width)), values)
+
+
+def _flat(tensor: Tensor) -> pa.Array:
+    if len(tensor.shape) != 1 and tensor.shape[1:] != (1,):
+        raise _bad(f"input {tensor.name!r} has shape {list(tensor.shape)}; send one dimension")
+    return _values(tensor)
+
+
+def _offsets(tensor: Tensor, total: int, of: str) -> npt.NDArray[np.int32]:
+    """Turn lengths into offsets, which must end at `total` entries of the tensor `of`."""
+    if tensor.datatype not in _INTEGERS or isinstance(tensor.data, pa.Array):
+        raise _bad(f"input {tensor.name!r} has datatype {tensor.datatype}; lengths are INT32 or INT64")
+    _flat(tensor)
+    lengths = tensor.data.astype(np.int64)
+    if len(lengths) and int(lengths.min()) < 0:
+        at = int(np.argmin(lengths))
+        raise _bad(f"input {tensor.name!r} holds the negative length {lengths[at]} at row {at}")
+    if len(lengths) and int(lengths.max()) > total or int(lengths.sum()) != total:
+        raise _bad(f"input {tensor.name!r} adds up to {int(lengths.sum())}, and {of!r} holds {total}")
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+
+
+def _ragged(column: _Column) -> pa.Array:
+    values, lengths = column.parts["values"], column.parts["lengths"]
+    inner = _flat(values)
+    if "key_lengths" in column.parts:
+        steps = column.parts["key_lengths"]
+        inner = pa.ListArray.from_arrays(pa.array(_offsets(steps, len(inner), values.name)), inner)
+        return pa.ListArray.from_arrays(pa.array(_offsets(lengths, len(inner), steps.name)), inner)
+    offsets = pa.array(_offsets(lengths, len(inner), values.name))
+    for part, keys_first in (("keys", False), ("weights", True)):
+        if part in column.parts:
+            other = _flat(column.parts[part])
+            if len(other) != len(inner):
+                raise _bad(
+                    f"input {column.parts[part].name!r} holds {len(other)} entries, and {values.name!r} {len(inner)}"
+                )
+            keys, items = (inner, other) if keys_first else (other, inner)
+            return pa.MapArray.from_arrays(offsets, keys, items)
+    return pa.ListArray.from_arrays(offsets, inner)
+
+
+def _mask(tensor: Tensor, rows: int) -> npt.NDArray[np.bool_]:
+    if tensor.datatype != "BOOL" or isinstance(tensor.data, pa.Array):
+        raise _bad(f"input {tensor.name!r} has datatype {tensor.datatype}; send BOOL, true where the row has no value")
+    if len(tensor.data) != rows:
+        raise _bad(f"input {tensor.name!r} holds {len(tensor.data)} rows, and its column {rows}")
+    return tensor.data.astype(np.bool_)
+
+
+def _with_nulls(array: pa.Array, nulls: npt.NDArray[np.bool_], name: str) -> pa.Array:
+    if not nulls.any():
+        return array
+    picked = np.arange(len(array), dtype=np.int64)
+    try:
+        return array.take(pa.array(picked, mask=nulls))
+    except pa.ArrowException as error:
+        raise _bad(f"input {name!r}: .nulls cannot be applied to it: {error}") from error
+
+
+def _fit(array: pa.Array, count: int, column: InputColumn) -> pa.Array:
+    if len(array) == count:
+        return array
+    if len(array) == 1 and column.user:
+        return array.take(pa.array(np.zeros(count, np.int64)))
+    if len(array) == 0:
+        raise _bad(f"input {column.name!r} is empty, and other inputs have {count} rows")
+    remedy = (
+        "one row or as many as the items" if column.user else f"{count}: only user columns may have one row for all"
+    )
+    raise _bad(f"input {column.name!r} has {len(array)} rows, and other inputs {count}; send {remedy}")
