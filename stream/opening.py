@@ -9,6 +9,8 @@ from protos.kafka_uri import is_kafka_uri, overlay, stream_config_for, stream_co
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.decode import Decoder
 from stream.decode_arrow import ArrowBatchDecoder, ArrowStreamDecoder
+from stream.decode_json import JsonDecoder
+from stream.decode_protobuf import ProtobufDecoder, load_descriptor
 from stream.decode_schema import declared_schema
 from stream.errors import SourceError
 from stream.kafka import KafkaSource
@@ -37,17 +39,28 @@ def kafka_options(config: EasyRecConfig, path: str | None = None) -> KafkaOption
     return KafkaOptions.from_proto(told)
 
 
-def make_decoder(config: EasyRecConfig, columns: Collection[str] | None) -> Decoder:
-    """The decoder of `stream_config.format`; raise SourceError where it lacks a schema or descriptor."""
-    form = config.stream_config.format
+def make_decoder(config: EasyRecConfig, columns: Collection[str] | None, form: str | None = None) -> Decoder:
+    """The decoder of a format, `stream_config.format` by default; raise SourceError where it lacks a schema."""
     schema = declared_schema(config.data_config)
-    if not config.stream_config.HasField("format"):
-        # Without a declared format the peer's rule holds: declared fields mean messages without schema.
-        form = stream_pb2.ARROW_IPC if schema is None else stream_pb2.ARROW_IPC_BATCH
-    if form == stream_pb2.ARROW_IPC:
+    form = form or _declared_format(config.stream_config, schema is not None)
+    if form == "ARROW_IPC":
         return ArrowStreamDecoder(columns)
-    if form == stream_pb2.ARROW_IPC_BATCH:
+    if form == "ARROW_IPC_BATCH":
         if schema is None:
             raise SourceError("format: ARROW_IPC_BATCH needs data_config.input_fields: the messages hold no schema")
         return ArrowBatchDecoder(schema, columns)
-    raise SourceError(f"format {stream_pb2.MessageFormat.Name(form)} cannot be read")
+    if form == "JSON":
+        return JsonDecoder(schema, columns)
+    if form == "PROTOBUF":
+        stream = config.stream_config
+        if not stream.protobuf_message or not stream.protobuf_descriptor_file:
+            raise SourceError("format: PROTOBUF needs stream_config.protobuf_message and protobuf_descriptor_file")
+        return ProtobufDecoder(load_descriptor(stream.protobuf_descriptor_file, stream.protobuf_message), columns)
+    raise SourceError(f"no decoder for format {form}")
+
+
+def _declared_format(stream: stream_pb2.StreamConfig, has_schema: bool) -> str:
+    if stream.HasField("format"):
+        return stream_pb2.MessageFormat.Name(stream.format)
+    # Without a declared format the peer's rule holds: declared fields mean messages without schema.
+    return "ARROW_IPC_BATCH" if has_schema else "ARROW_IPC"

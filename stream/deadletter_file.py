@@ -1,0 +1,98 @@
+"""Dead letters in a local folder: one JSON Lines file per writer, synced before a write returns."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from stream.cursor import Cursor
+from stream.deadletter import DeadLetter
+from stream.errors import DeadLetterError
+
+_SUFFIX = ".dead.jsonl"
+
+
+class FileDeadLetters:
+    """A sink whose `write` returns when the letters are on disk. `writer` names the file: one per rank."""
+
+    def __init__(self, folder: Path, *, writer: str, code_version: str) -> None:
+        self._path = folder / f"{writer}{_SUFFIX}"
+        self._code_version = code_version
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = self._path.open("ab")
+            _drop_torn_line(self._path)
+            _sync_folder(folder)
+        except OSError as error:
+            raise DeadLetterError(f"dead letters cannot be kept in {self._path}: {error.strerror}") from None
+
+    def write(self, letters: Sequence[DeadLetter]) -> None:
+        """Append the letters and sync; raise DeadLetterError where the disk does not take them."""
+        lines = b"".join(_line(letter, self._code_version) for letter in letters)
+        try:
+            self._file.write(lines)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise DeadLetterError(f"{self._path} did not take {len(letters)} dead letters: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._file.close()
+
+
+def read_folder(folder: Path) -> Iterator[DeadLetter]:
+    """All letters of a folder, writer by writer, the first of each key."""
+    seen: set[str] = set()
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                # A line without its end was never acknowledged.
+                if line.endswith(b"\n") and (letter := _letter(line, path, number)).key not in seen:
+                    seen.add(letter.key)
+                    yield letter
+
+
+def _line(letter: DeadLetter, code_version: str) -> bytes:
+    record = {
+        "cursor": letter.key,
+        "reason": letter.reason,
+        "detail": letter.detail,
+        "format": letter.format,
+        "code_version": code_version,
+        "raw": base64.b64encode(letter.raw).decode(),
+    }
+    return json.dumps(record, ensure_ascii=True, sort_keys=True).encode() + b"\n"
+
+
+def _letter(line: bytes, path: Path, number: int) -> DeadLetter:
+    try:
+        record = json.loads(line)
+        return DeadLetter(
+            cursor=Cursor.from_text(record["cursor"]),
+            reason=record["reason"],
+            detail=record["detail"],
+            raw=base64.b64decode(record["raw"], validate=True),
+            format=record["format"],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise DeadLetterError(f"{path} line {number} holds no dead letter: {error}") from None
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut off what a crash left of a last line, which was not acknowledged."""
+    content = path.read_bytes()
+    if content and not content.endswith(b"\n"):
+        os.truncate(path, content.rfind(b"\n") + 1)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
