@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.numpy import save as save_safetensors
 
-from checkpointer.encoding import Encoding, encode
+from checkpointer.encoding import Encoding, encode, row_bytes
 from checkpointer.errors import ExistsError, NotFoundError
 from checkpointer.memory_store import MemoryStore
 from checkpointer.store import Store
@@ -118,14 +118,17 @@ class VersionWriter:
             pass
         return Blob.of(path, payload)
 
+    def _encoded(self, values: Sequence[float]) -> np.ndarray:
+        if not values:
+            return np.empty((0, row_bytes(self.encoding, 4)), np.uint8)
+        return encode(np.repeat(np.array(values, np.float32)[:, None], 4, axis=1), self.encoding)
+
     def blobs(self, changes: Mapping[str, Change], folder: str) -> tuple[Blob, ...]:
         parts = [
             ServingRows(
                 table=table,
                 ids=np.array(sorted(change.put), np.int64),
-                rows=encode(
-                    np.array([[change.put[i]] * 4 for i in sorted(change.put)], np.float32).reshape(-1, 4), self.encoding
-                ),
+                rows=self._encoded([change.put[i] for i in sorted(change.put)]),
                 deleted=np.array(sorted(change.delete), np.int64),
             )
             for table, change in changes.items()
