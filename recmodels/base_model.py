@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 from torch import Tensor, nn
 
 from protos.model_pb2 import ModelConfig
@@ -100,6 +101,22 @@ class BaseModel(nn.Module, abc.ABC):
     @abc.abstractmethod
     def compute_train_metric(self) -> dict[str, float]:
         """The decaying training metrics as they stand."""
+
+    @abc.abstractmethod
+    def metric_state(self) -> dict[str, np.ndarray]:
+        """The evaluation metrics as flat arrays, `<metric>/<part>`: what a rank sends to another."""
+
+    @abc.abstractmethod
+    def merge_metric_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Add another rank's `metric_state`."""
+
+    @abc.abstractmethod
+    def train_metric_state(self) -> dict[str, np.ndarray]:
+        """The training metrics as flat arrays, `<metric>/<part>`, for the commit."""
+
+    @abc.abstractmethod
+    def load_train_metric_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a saved `train_metric_state`; metrics that were not configured then start from nothing."""
 
     def on_train_end(self) -> None:  # noqa: B027
         """Called once after the last step; nothing to do for most models."""

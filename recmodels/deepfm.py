@@ -1,5 +1,7 @@
 """DeepFM: a linear part, pairwise products and an MLP over shared embeddings."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -37,10 +39,10 @@ class DeepFM(RankModel):
             width = self.final.out_features
         self.output = nn.Linear(width, self.num_class)
 
-    def predict_groups(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, groups: dict[str, Tensor]) -> Tensor:
         wide = groups["wide"].sum(dim=1, keepdim=True)
         fm = self.fm(groups[self._fm_group].reshape(-1, self._fm_fields, self._fm_dim))
         deep = self.deep(groups["deep"])
         if self.final is None:
-            return self.to_predictions(wide + fm.sum(dim=1, keepdim=True) + self.output(deep))
-        return self.to_predictions(self.output(self.final(torch.cat([wide, fm, deep], dim=1))))
+            return cast(Tensor, wide + fm.sum(dim=1, keepdim=True) + self.output(deep))
+        return cast(Tensor, self.output(self.final(torch.cat([wide, fm, deep], dim=1))))

@@ -1,5 +1,7 @@
 """MultiTower: one MLP per feature group, joined by a final one."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +34,6 @@ class MultiTower(RankModel):
         self.final = MLP(width, MlpOptions.from_proto(options.final))
         self.output = nn.Linear(self.final.out_features, self.num_class)
 
-    def predict_groups(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
+    def score(self, groups: dict[str, Tensor]) -> Tensor:
         towers = [tower(groups[name]) for name, tower in zip(self._inputs, self.towers, strict=True)]
-        return self.to_predictions(self.output(self.final(torch.cat(towers, dim=1))))
+        return cast(Tensor, self.output(self.final(torch.cat(towers, dim=1))))

@@ -1,11 +1,12 @@
 """Models that score one row at a time: one output layer, one label."""
 
+import abc
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from protos.model_pb2 import ModelConfig
 from recmodels.base_model import BaseModel, ModelInputs
@@ -13,6 +14,7 @@ from recmodels.errors import ModelConfigError
 from recmodels.losses import Loss, create_loss, weighted_mean
 from recmodels.metrics import Rows, create_metric, create_train_metric
 from recmodels.metrics.create import NamedMetric
+from recmodels.modules.variational_dropout import VariationalDropout
 
 if TYPE_CHECKING:
     from features.batch import Batch
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 class RankModel(BaseModel):
     """A model with one output layer, trained on the first label and weighted by the first sample weight.
 
-    A subclass builds its layers in `__init__` and defines `predict_groups`, ending in `self.to_predictions(output)`.
+    A subclass builds its layers in `__init__` and defines `score`.
     """
 
     def __init__(self, config: ModelConfig, inputs: ModelInputs) -> None:
@@ -30,8 +32,25 @@ class RankModel(BaseModel):
             raise ModelConfigError("a ranking model needs a label: name one in label_fields of data_config")
         self._loss_configs, self._metric_configs = config.losses, config.metrics
         self._train_metric_configs = config.train_metrics
+        self._penalty = config.variational_dropout.regularization_lambda
+        self.dropouts = self._create_dropouts() if config.HasField("variational_dropout") else nn.ModuleDict()
         self.init_loss()
         self.init_metric()
+
+    @abc.abstractmethod
+    def score(self, groups: dict[str, Tensor]) -> Tensor:
+        """The last layer, (B, num_class), from the group tensors."""
+
+    def predict_groups(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
+        kept = {name: self.dropouts[name](group) if name in self.dropouts else group for name, group in groups.items()}
+        return self.to_predictions(self.score(kept))
+
+    def to_predictions(self, output: Tensor, suffix: str = "") -> dict[str, Tensor]:
+        """Name what the configured losses make of the last layer."""
+        named: dict[str, Tensor] = {}
+        for loss in self._losses:
+            named.update(loss.predictions(output, suffix))
+        return named
 
     def need_groups(self, *names: str) -> None:
         """Refuse a configuration without one of these feature groups."""
@@ -41,6 +60,13 @@ class RankModel(BaseModel):
                 f"{type(self).__name__} needs feature groups named {missing}, got {self.embedding_group.group_names()}"
             )
 
+    def first_group(self) -> str:
+        """The name of the first feature group, for models that have one input."""
+        names = self.embedding_group.group_names()
+        if not names:
+            raise ModelConfigError(f"{type(self).__name__} needs a feature group: write one in model_config")
+        return names[0]
+
     def init_loss(self) -> None:
         if not self._loss_configs:
             raise ModelConfigError("model_config has no losses: write one, such as losses { binary_cross_entropy {} }")
@@ -49,22 +75,16 @@ class RankModel(BaseModel):
         if len(set(names)) != len(names):
             raise ModelConfigError(f"model_config has the same loss twice: {names}")
 
-    def to_predictions(self, output: Tensor, suffix: str = "") -> dict[str, Tensor]:
-        """Name what the configured losses make of the last layer, (B, num_class)."""
-        named: dict[str, Tensor] = {}
-        for loss in self._losses:
-            named.update(loss.predictions(output, suffix))
-        return named
-
     def loss(self, predictions: dict[str, Tensor], batch: "Batch") -> dict[str, Tensor]:
         label = batch.labels[self.labels[0]]
         weight = batch.sample_weights[self.sample_weights[0]] if self.sample_weights else None
-        return {
-            loss.name: weighted_mean(
-                loss.per_row(predictions, label, first_ids(batch, loss.session) if loss.session else None, ""), weight
-            )
-            for loss in self._losses
-        }
+        losses = {}
+        for loss in self._losses:
+            session = first_ids(batch, loss.session) if loss.session else None
+            losses[loss.name] = weighted_mean(loss.per_row(predictions, label, session, ""), weight)
+        for name, dropout in self.dropouts.items():
+            losses[f"{name}_feature_p_loss"] = dropout.penalty(len(label), self._penalty)
+        return losses
 
     def init_metric(self) -> None:
         made = frozenset(self.to_predictions(torch.zeros(1, self.num_class)))
@@ -74,6 +94,10 @@ class RankModel(BaseModel):
         self._train_metrics: tuple[NamedMetric, ...] = tuple(
             create_train_metric(metric, made, self.num_class) for metric in self._train_metric_configs
         )
+        for named in (self._metrics, self._train_metrics):
+            names = [metric.name for metric in named]
+            if len(set(names)) != len(names):
+                raise ModelConfigError(f"model_config has the same metric twice: {names}")
         self._loss_sums: dict[str, np.ndarray] = {}
 
     def update_metric(
@@ -84,7 +108,7 @@ class RankModel(BaseModel):
         rows = len(batch.labels[self.labels[0]])
         for name, value in (losses or {}).items():
             sums = self._loss_sums.setdefault(name, np.zeros(2))
-            sums += (float(value) * rows, rows)
+            sums += (float(value.detach()) * rows, rows)
 
     def compute_metric(self) -> dict[str, float]:
         values = {named.name: named.metric.compute() for named in self._metrics}
@@ -94,6 +118,17 @@ class RankModel(BaseModel):
         self._loss_sums.clear()
         return values
 
+    def metric_state(self) -> dict[str, np.ndarray]:
+        losses = {f"loss/{name}": sums.copy() for name, sums in self._loss_sums.items()}
+        return _flat(self._metrics) | losses
+
+    def merge_metric_state(self, state: Mapping[str, np.ndarray]) -> None:
+        _merge(self._metrics, state)
+        for key, sums in state.items():
+            kind, _, name = key.partition("/")
+            if kind == "loss":
+                self._loss_sums[name] = self._loss_sums.get(name, np.zeros(2)) + sums
+
     def update_train_metric(self, predictions: Mapping[str, Tensor], batch: "Batch") -> None:
         self._update(self._train_metrics, predictions, batch)
 
@@ -101,21 +136,17 @@ class RankModel(BaseModel):
         return {named.name: named.metric.compute() for named in self._train_metrics}
 
     def train_metric_state(self) -> dict[str, np.ndarray]:
-        """The decaying metrics as flat arrays, `<metric>/<part>`, for the commit."""
-        return {
-            f"{named.name}/{part}": array
-            for named in self._train_metrics
-            for part, array in named.metric.state().items()
-        }
+        return _flat(self._train_metrics)
 
     def load_train_metric_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over a saved `train_metric_state`; metrics that were not configured then start from nothing."""
         for named in self._train_metrics:
-            prefix = f"{named.name}/"
-            parts = {key[len(prefix) :]: array for key, array in state.items() if key.startswith(prefix)}
             named.metric.reset()
-            if parts:
-                named.metric.merge(parts)
+        _merge(self._train_metrics, state)
+
+    def _create_dropouts(self) -> nn.ModuleDict:
+        groups = self.embedding_group
+        widths = {name: groups.group_feature_dims(name) for name in groups.group_names()}
+        return nn.ModuleDict({name: VariationalDropout(own) for name, own in widths.items() if len(own) > 1})
 
     def _update(self, metrics: tuple[NamedMetric, ...], predictions: Mapping[str, Tensor], batch: "Batch") -> None:
         if not metrics:
@@ -130,11 +161,23 @@ class RankModel(BaseModel):
 def first_ids(batch: "Batch", feature: str) -> Tensor:
     """The first id of a sparse feature in each row, int64 (B,); -1 for a row without one."""
     for tensors in batch.sparse_features.values():
-        if feature in tensors.keys():  # noqa: SIM118
+        if feature in tensors.keys():  # noqa: SIM118 - a KeyedJaggedTensor cannot be iterated
             jagged = tensors[feature]
-            lengths, values = jagged.lengths(), jagged.values()
+            lengths, values = jagged.lengths().long(), jagged.values()
             starts = torch.cumsum(lengths, 0) - lengths
             ids = torch.full((lengths.shape[0],), -1, dtype=torch.int64, device=values.device)
-            ids[lengths > 0] = values[starts[lengths > 0].long()].long()
+            ids[lengths > 0] = values[starts[lengths > 0]].long()
             return ids
     raise ModelConfigError(f"no sparse feature {feature!r} in the batch: give it a hash, vocabulary or zch in features")
+
+
+def _flat(metrics: tuple[NamedMetric, ...]) -> dict[str, np.ndarray]:
+    return {f"{named.name}/{part}": array for named in metrics for part, array in named.metric.state().items()}
+
+
+def _merge(metrics: tuple[NamedMetric, ...], state: Mapping[str, np.ndarray]) -> None:
+    for named in metrics:
+        prefix = f"{named.name}/"
+        parts = {key.removeprefix(prefix): array for key, array in state.items() if key.startswith(prefix)}
+        if parts:
+            named.metric.merge(parts)

@@ -22,6 +22,7 @@ from stream.broker import EmbeddedBroker, free_port
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import fbgemm_gpu  # noqa: F401
+    import torch.distributed.optim  # noqa: F401 - scripts its optimizers when imported, which torch itself deprecates
     import torchrec  # noqa: F401
 
 REAL_KAFKA = Path(__file__).resolve().parents[2] / "shared" / "kafka" / "run"
