@@ -39,9 +39,9 @@ def check_child(parent: Commit | None, child: Commit) -> None:
     """Refuse a counted `child` that does not follow `parent` (None: the child starts the log)."""
     link = parent.link if parent else START
     if child.parent != link:
-        flaw = Flaw.MISSING if child.parent.seq > link.seq else Flaw.FOREIGN
-        said = f"its parent is commit {child.parent.seq}"
-        raise ChainError(flaw, child.path, f"{said}, but commit {link.seq} comes before it")
+        if child.parent.seq > link.seq:
+            raise ChainError(Flaw.MISSING, log_path(child.parent.seq), f"commit {child.seq} names it as its parent")
+        raise ChainError(Flaw.FOREIGN, child.path, f"its parent is not commit {link.seq} of this log")
     if parent is None:
         if child.kind is not Kind.BASE:
             raise ChainError(Flaw.MISSING, child.path, "the first commit must be a base, and this is a delta")
@@ -95,8 +95,13 @@ def latest_by_hint(store: Store) -> Commit | None:
     if hint is None:
         return latest(store)
     commit = read_entry(store, hint.seq)
-    if commit is None or commit.digest != hint.digest:
+    if commit is None:
+        seqs = list_seqs(store)
+        if seqs and seqs[0] > hint.seq:
+            return latest(store)  # retention went past the hint
         raise ChainError(Flaw.MISSING, log_path(hint.seq), f"{HINT_PATH} names it; delete that file to accept the loss")
+    if commit.digest != hint.digest:
+        raise ChainError(Flaw.FOREIGN, commit.path, f"it is not the commit that {HINT_PATH} names")
     for child in following(store, commit):
         commit = child
     return commit

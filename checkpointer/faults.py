@@ -8,11 +8,20 @@ its final name) and `N_dirsynced` (its directory fsynced), in this order. An obj
 from typing import Protocol
 
 STEPS = ("written", "synced", "linked", "dirsynced")
-WRITES = ("commit.blob", "commit.manifest", "compact.blob", "compact.manifest", "epoch.claim", "epoch.seal")
+WRITES = (
+    "commit.blob",
+    "commit.manifest",
+    "compact.blob",
+    "compact.manifest",
+    "epoch.claim",
+    "epoch.seal",
+    "epoch.prune",
+)
 POINTS = tuple(f"{write}_{step}" for write in WRITES for step in STEPS) + (
     "commit.manifest_counted",
     "collect.manifest_deleted",
     "collect.blob_deleted",
+    "collect.bases_deleted",
 )
 
 

@@ -4,7 +4,7 @@ import fcntl
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from checkpointer.errors import (
@@ -100,7 +100,7 @@ class LocalStore:
             _rename(staged, final, self.url)
 
     def delete(self, path: str) -> None:
-        """Remove a file, and its folder when that is empty and deep enough to be a blob folder."""
+        """Remove a file."""
         check_path(path)
         try:
             os.unlink(self.root / path)
@@ -109,16 +109,20 @@ class LocalStore:
         except OSError as error:
             raise StoreError(f"deleting {path} in {self.url} failed: {_reason(error)}") from error
 
-    def delete_folder_if_empty(self, path: str) -> bool:
-        """Remove an empty folder; say whether it is gone."""
-        check_path(path)
-        folder = self.root / path
-        try:
-            folder.rmdir()
-        except OSError:
-            return False
-        self._known.discard(folder)
-        return True
+    def tidy(self, prefix: str, *, before_ms: int) -> None:
+        """Remove temporary files that nobody has touched since, and empty subfolders."""
+        folders = self.folders(prefix)
+        for folder in (prefix, *folders):
+            if not (self.root / folder).is_dir():
+                continue
+            with os.scandir(self.root / folder) as entries:
+                left = [e.name for e in entries if e.name.startswith(TEMPORARY) and _modified_ms(e) < before_ms]
+            for name in left:
+                (self.root / folder / name).unlink(missing_ok=True)
+        for folder in folders:
+            with suppress(OSError):  # not empty
+                (self.root / folder).rmdir()
+                self._known.discard(self.root / folder)
 
     @contextmanager
     def _staged(self, final: Path, data: bytes, point: str, *, sync: bool) -> Iterator[Path]:
@@ -234,3 +238,10 @@ def _sync_directory(directory: Path) -> None:
 
 def _reason(error: OSError) -> str:
     return f"{error.strerror or error} (errno {error.errno})"
+
+
+def _modified_ms(entry: "os.DirEntry[str]") -> float:
+    try:
+        return entry.stat().st_mtime * 1000
+    except FileNotFoundError:
+        return float("inf")

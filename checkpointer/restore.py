@@ -1,6 +1,7 @@
 """Restoring a commit: the newest base until then and the deltas since, table by table (FORMAT.md, section 7)."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from checkpointer import blob as blobs
@@ -54,13 +55,16 @@ class Plan:
 
 def restore(store: Store, seq: int | None) -> Restored:
     """The state at commit `seq`, by default the newest. Raises ChainError."""
-    steps = plan(store, seq)
+    return read_plan(store, plan(store, seq))
+
+
+def read_plan(store: Store, steps: Plan) -> Restored:
+    """The state that a plan leads to."""
+    newest = steps.base if steps.base and not steps.commits else steps.target
     return Restored(
         commit=steps.target,
         tables=resolved(store, steps),
-        dense=blobs.read_dense(
-            store, steps.base.parts(Role.DENSE) if not steps.commits and steps.base else steps.target.parts(Role.DENSE)
-        ),
+        dense=blobs.read_dense(store, newest.parts(Role.DENSE)),
         stream=_stream(store, steps),
     )
 
@@ -90,17 +94,18 @@ def plan(store: Store, seq: int | None) -> Plan:
 
 def resolved(store: Store, steps: Plan) -> Iterator[TableRows]:
     """All tables, in order of name and kind. In memory: the deltas of one table and one part of its base."""
-    sources: list[list[tuple[BlobRef, Part]]] = [
-        list(commit.parts(Role.ROWS, Role.DELETED)) for commit in steps.commits
-    ]
-    base = list(steps.base.parts(Role.ROWS)) if steps.base else []
-    keys = {part.key for source in (base, *sources) for _, part in source}
-    for key in sorted(keys):
-        parts = ([blobs.read_rows(store, blob, part) for blob, part in source if part.key == key] for source in sources)
-        over = overlay([step for step in parts if step])
-        yield from merge(
-            (blobs.read_rows(store, blob, part) for blob, part in base if part.key == key), over, ROWS_AT_ONCE
-        )
+    base = _by_table(steps.base.parts(Role.ROWS)) if steps.base else {}
+    deltas = [_by_table(commit.parts(Role.ROWS, Role.DELETED)) for commit in steps.commits]
+    for key in sorted(base.keys() | {key for delta in deltas for key in delta}):
+        over = overlay([[blobs.read_rows(store, *found) for found in delta[key]] for delta in deltas if key in delta])
+        yield from merge((blobs.read_rows(store, *found) for found in base.get(key, [])), over, ROWS_AT_ONCE)
+
+
+def _by_table(parts: Iterable[tuple[BlobRef, Part]]) -> dict[tuple[str, str], list[tuple[BlobRef, Part]]]:
+    tables: defaultdict[tuple[str, str], list[tuple[BlobRef, Part]]] = defaultdict(list)
+    for blob, part in parts:
+        tables[part.key].append((blob, part))
+    return dict(tables)
 
 
 def _target(store: Store, seq: int | None) -> Commit:

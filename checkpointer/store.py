@@ -24,7 +24,7 @@ class Store(Protocol):
     url: str
 
     def get(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        """Read bytes, fewer than `length` where the object ends. Raises NotFoundError."""
+        """Read bytes, fewer than `length` (or none) where the object ends. Raises NotFoundError."""
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
         """What lies in the folder `prefix` itself, ascending by path, from the first path > `after`."""
@@ -33,7 +33,7 @@ class Store(Protocol):
         """The folders directly below the folder `prefix`, as paths, ascending; empty ones may or may not be named."""
 
     def put_if_absent(self, path: str, data: bytes, *, point: str = "") -> None:
-        """Make `data` durable and visible under `path` at once. Raises ExistsError, NotStoredError, OutcomeUnknownError.
+        """Make `data` durable and visible at once. Raises ExistsError, NotStoredError, OutcomeUnknownError.
 
         What ExistsError speaks of is durable.
         """
@@ -46,6 +46,9 @@ class Store(Protocol):
 
     def delete(self, path: str) -> None:
         """Remove what is there; it is no error if nothing is."""
+
+    def tidy(self, prefix: str, *, before_ms: int) -> None:
+        """Remove what crashed writers left in a folder before a time, and its empty subfolders."""
 
 
 def check_path(path: str) -> None:

@@ -1,0 +1,186 @@
+"""Retention and garbage collection, in an order in which a crash leaves only garbage (FORMAT.md, section 8)."""
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from checkpointer import chain
+from checkpointer.bases import list_bases, read_base
+from checkpointer.commit import BASES, LOG, base_path, log_path
+from checkpointer.compact import base_needed, compact, remove_unfinished
+from checkpointer.epoch import change_claims
+from checkpointer.faults import NO_FAULTS, FaultPoints
+from checkpointer.lock import maintenance
+from checkpointer.restore import plan
+from checkpointer.store import Store
+from protos.checkpoint_pb2 import CheckpointConfig
+
+logger = logging.getLogger(__name__)
+
+_LEFTOVER_MS = 3_600_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetentionOptions:
+    """When to compact and what to keep."""
+
+    compact_after_commits: int = 240
+    compact_after_bytes_ratio: float = 1.0
+    keep_bases: int = 2
+    keep_log_ms: int = 86_400_000
+    keep_marked: int = 10  # newest commits marked by save_checkpoints_*, each as a base of its own
+    seen_window_ms: int | None = None
+
+    @classmethod
+    def from_proto(
+        cls, config: CheckpointConfig, *, keep_marked: int = 10, seen_window_ms: int | None = None
+    ) -> "RetentionOptions":
+        """Turn the configuration's message."""
+        return cls(
+            compact_after_commits=max(1, config.compact_after_commits),
+            compact_after_bytes_ratio=config.compact_after_bytes_ratio,
+            keep_bases=max(1, config.keep_bases),
+            keep_log_ms=config.keep_log_ms,
+            keep_marked=keep_marked,
+            seen_window_ms=seen_window_ms,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Collected:
+    """What garbage collection removed."""
+
+    commits: int = 0
+    bases: int = 0
+    blobs: int = 0
+
+
+def maintain(
+    store: Store,
+    lock_dir: str | Path,
+    options: RetentionOptions,
+    *,
+    now_ms: int,
+    holder: str,
+    published: int | None = None,
+    pinned: Collection[int] = (),
+    faults: FaultPoints = NO_FAULTS,
+) -> Collected:
+    """Compact if it is time to, then collect garbage, under the one lock for both. Raises LockedError.
+
+    `published` is the newest published commit: later ones are never collected. None: nobody publishes.
+    """
+    with maintenance(lock_dir, holder):
+        if chain.latest_by_hint(store) is None:
+            return Collected()
+        compact_if_due(store, options)
+        return collect_garbage(store, options, now_ms=now_ms, published=published, pinned=pinned, faults=faults)
+
+
+def compact_if_due(store: Store, options: RetentionOptions) -> None:
+    """Write a base of each marked commit since the last base, and of the newest when the deltas have grown enough."""
+    steps = plan(store, None)
+    for commit in steps.commits:
+        if commit.kept:
+            compact(store, commit.seq, seen_window_ms=options.seen_window_ms)
+    if base_needed(steps, options.compact_after_commits, options.compact_after_bytes_ratio):
+        compact(store, steps.target.seq, seen_window_ms=options.seen_window_ms)
+
+
+def collect_garbage(
+    store: Store,
+    options: RetentionOptions,
+    *,
+    now_ms: int,
+    published: int | None = None,
+    pinned: Collection[int] = (),
+    faults: FaultPoints = NO_FAULTS,
+) -> Collected:
+    """Remove what retention does not keep. Hold `lock.maintenance`.
+
+    Kept: the newest bases; the log of `keep_log_ms`, with a base before it so that every commit in it restores; all
+    commits since `published`; a base of each pinned commit and of the newest marked ones.
+    1. manifests of commits  2. their blobs  3. manifests of bases  4. their blobs  5. leftovers
+    """
+    bases = list_bases(store)
+    if not bases:
+        return Collected()
+    floor = _floor(store, options, bases, now_ms, published)
+    _save_pinned(store, options, floor, pinned)
+    commits = [seq for seq in chain.list_seqs(store) if seq < floor]
+    for seq in commits:
+        store.delete(log_path(seq))
+        faults.reached("collect.manifest_deleted")
+    blobs = _collect_blobs(store, floor, faults)
+    doomed = _doomed_bases(store, options, floor, pinned)
+    for seq in doomed:
+        store.delete(base_path(seq))
+    remove_unfinished(store)
+    faults.reached("collect.bases_deleted")
+    change_claims(store, None, lambda claims: claims.pruned(floor), "epoch.prune")
+    for prefix in (LOG, f"{LOG}/blobs", BASES, f"{BASES}/blobs"):
+        store.tidy(prefix, before_ms=now_ms - _LEFTOVER_MS)
+    logger.info("collected commits=%s bases=%s blobs=%s log_from=%s", len(commits), len(doomed), blobs, floor)
+    return Collected(commits=len(commits), bases=len(doomed), blobs=blobs)
+
+
+def _floor(store: Store, options: RetentionOptions, bases: list[int], now_ms: int, published: int | None) -> int:
+    """The number of the base from which on the log is kept."""
+    limit = bases[-options.keep_bases :][0]
+    if published is not None:
+        limit = min(limit, published)
+    young = limit
+    for seq in chain.list_seqs(store):
+        if seq >= limit:
+            break
+        entry = chain.read_entry(store, seq)
+        if entry is not None and entry.committed_ms >= now_ms - options.keep_log_ms:
+            young = seq
+            break
+    return max((seq for seq in bases if seq <= young), default=0)
+
+
+def _save_pinned(store: Store, options: RetentionOptions, floor: int, pinned: Collection[int]) -> None:
+    """Give commits that must outlive the log a base of their own."""
+    present = set(list_bases(store))
+    for seq in chain.list_seqs(store):
+        if seq >= floor:
+            return
+        entry = chain.read_entry(store, seq)
+        if entry is not None and seq not in present and (seq in pinned or entry.kept):
+            compact(store, seq, seen_window_ms=options.seen_window_ms)
+
+
+def _doomed_bases(store: Store, options: RetentionOptions, floor: int, pinned: Collection[int]) -> list[int]:
+    bases = list_bases(store)
+    newest = set(bases[-options.keep_bases :])
+    others = [seq for seq in bases if seq not in newest and seq != floor and seq not in pinned]
+    marked = [seq for seq in others if read_base(store, seq).commit.kept]
+    spared = set(marked[-options.keep_marked :]) if options.keep_marked else set()
+    return [seq for seq in others if seq not in spared]
+
+
+def _collect_blobs(store: Store, floor: int, faults: FaultPoints) -> int:
+    """Remove blobs staged under numbers below `floor`.
+
+    A commit that stepped over fenced entries names blobs of a lower number: below `floor` only commit `floor` can.
+    """
+    entry = chain.read_entry(store, floor) if floor else None
+    named = {blob.path for blob in entry.blobs} if entry else set()
+    removed = 0
+    for folder in store.folders(f"{LOG}/blobs"):
+        below = [found.path for found in store.list(folder) if _staged_under(found.path) < floor]
+        if not below:
+            return removed
+        for path in below:
+            if path not in named:
+                store.delete(path)
+                faults.reached("collect.blob_deleted")
+                removed += 1
+    return removed
+
+
+def _staged_under(path: str) -> int:
+    number = path.rsplit("/", 1)[-1][:20]
+    return int(number) if number.isdigit() else 1 << 62
