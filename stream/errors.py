@@ -11,6 +11,9 @@ StreamError
 │   ├── OffsetLostError      retention removed the next messages
 │   └── LogTruncatedError    the log ends before the cursor: the broker lost messages
 ├── DeadLetterError          dead letters were not acknowledged
+├── FeedError                the feed cannot go on as configured
+│   ├── DeadLetterRateError  too large a share of the rows is bad
+│   └── CutReplayError       recorded cuts do not fit the rows
 ├── ReplayError              events that cannot be replayed
 └── EmbeddedBrokerError      the embedded broker does not start, or stopped
 """
@@ -60,6 +63,18 @@ class LogTruncatedError(PositionError):
 
 class DeadLetterError(StreamError):
     """Dead letters were not acknowledged."""
+
+
+class FeedError(StreamError):
+    """The feed cannot go on as configured."""
+
+
+class DeadLetterRateError(FeedError):
+    """Too large a share of the rows is bad."""
+
+
+class CutReplayError(FeedError):
+    """Recorded cuts do not fit the rows."""
 
 
 class ReplayError(StreamError):

@@ -1,0 +1,103 @@
+"""Cuts: which rows of which partitions make the next batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from stream.accounting import Counts
+from stream.cursor import Cursor, PartitionKey
+from stream.deadletter import DeadLetter
+from stream.duplicates import UNKNOWN_TIME
+from stream.errors import CutReplayError
+from stream.projection import concatenate
+from stream.segment import Taken, concatenated
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Cut:
+    """One batch of rows, and how far the stream is once it is trained; it may hold no rows."""
+
+    rows: pa.RecordBatch
+    event_time_ms: Int64s  # [n], -1 where unknown
+    broker_time_ms: Int64s  # [n], -1 where unknown
+    counts: tuple[int, ...]  # rows per partition, in the order of Feed.partitions
+    partitions: tuple[PartitionKey, ...]  # that order
+    cursors: Mapping[PartitionKey, Cursor]  # of the partitions that moved, after this cut
+    accounting: Mapping[str, Counts]  # per topic, what this cut adds
+    watermarks: Mapping[PartitionKey, int]  # of the partitions that gave rows, after this cut
+    seen: Mapping[PartitionKey, tuple[npt.NDArray[np.uint64], Int64s]]  # event-id hashes; the watermark when accepted
+    dead: tuple[DeadLetter, ...]  # to be acknowledged before the commit that counts them
+
+
+def share(batch_size: int, available: Sequence[int], ended: Sequence[bool], order: Sequence[int]) -> list[int] | None:
+    """How many rows each partition gives, by the rule in the docstring of `Feed`; None: some must still be waited for.
+
+    >>> share(10, [9, 9, 9], [False] * 3, [0, 1, 2])
+    [4, 3, 3]
+    >>> share(10, [9, 1, 9], [False, True, False], [0, 1, 2])
+    [5, 1, 4]
+    >>> share(10, [9, 1, 9], [False] * 3, [0, 1, 2]) is None
+    True
+    """
+    take = [0] * len(available)
+    open_partitions = list(order)
+    remaining = batch_size
+    while remaining and open_partitions:
+        base, extra = divmod(remaining, len(open_partitions))
+        still_open = []
+        for place, index in enumerate(open_partitions):
+            wanted = base + (place < extra)
+            have = available[index] - take[index]
+            if have < wanted and not ended[index]:
+                return None
+            part = min(have, wanted)
+            take[index] += part
+            remaining -= part
+            if part == wanted:
+                still_open.append(index)
+        open_partitions = still_open
+    return take
+
+
+def recorded(
+    wanted: Sequence[int], available: Sequence[int], ended: Sequence[bool], keys: Sequence[PartitionKey]
+) -> list[int] | None:
+    """The rows of a recorded cut; None: some must still be waited for. Raise CutReplayError where they cannot come."""
+    if len(wanted) != len(keys):
+        raise CutReplayError(f"a recorded cut counts {len(wanted)} partitions, the feed has {len(keys)}")
+    for want, have, over, key in zip(wanted, available, ended, keys, strict=True):
+        if have < want and over:
+            raise CutReplayError(f"a recorded cut takes {want} rows of partition {key}, which has only {have} left")
+        if have < want:
+            return None
+    return list(wanted)
+
+
+def assemble(keys: Sequence[PartitionKey], taken: Sequence[Taken], empty: pa.RecordBatch, *, dropped: bool) -> Cut:
+    """One cut of what was taken from each partition; `dropped`: its rows are the remainder, and no cut holds them."""
+    pairs = list(zip(keys, taken, strict=True))
+    accounting: dict[str, Counts] = {}
+    for (topic, _), part in pairs:
+        if part.moves:
+            accounting[topic] = accounting.get(topic, Counts()) + part.counts(dropped=dropped)
+    kept = [] if dropped else [(key, part) for key, part in pairs if part.rows]
+    rows = [batch for _, part in kept for batch in part.rows]
+    return Cut(
+        rows=concatenate(rows) if rows else empty,
+        event_time_ms=concatenated([times for _, part in kept for times in part.event_time_ms]),
+        broker_time_ms=concatenated([times for _, part in kept for times in part.broker_time_ms]),
+        counts=tuple(0 if dropped else part.count for _, part in pairs),
+        partitions=tuple(keys),
+        cursors={key: part.cursor for key, part in pairs if part.cursor is not None},
+        accounting=accounting,
+        watermarks={key: int(part.watermarks[-1][-1]) for key, part in kept if part.watermarks[-1][-1] != UNKNOWN_TIME},
+        seen={key: (np.concatenate(part.ids), np.concatenate(part.watermarks)) for key, part in kept if part.ids},
+        dead=tuple(letter for _, part in pairs for letter in part.dead),
+    )
