@@ -166,7 +166,8 @@ class Follower:
         """Load from a base, beside what is being served."""
         # Given up first, so that there are never three copies.
         self._idle = None
-        tables = ServingTables(contract.shapes, contract.group_widths)
+        found = current.tables.found if current is not None and current.contract is contract else None
+        tables = ServingTables(contract.shapes, contract.group_widths, found)
         side = Side(contract, tables, self._dense.load(version, contract, state), version)
         rows = side.apply(read_patches(self._store, version, contract, plan), self._pause)
         side.take(version, side.dense)

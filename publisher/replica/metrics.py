@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -78,6 +78,14 @@ class _Computed(Collector):
 def gauge(name: str, text: str, value: float) -> Metric:
     """Return one computed gauge."""
     return GaugeMetricFamily(_PREFIX + name, text, value=value)
+
+
+def counted(name: str, text: str, label: str, values: dict[str, float]) -> Metric:
+    """Return one computed counter with a value for each label."""
+    family = CounterMetricFamily(_PREFIX + name, text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
 
 
 def labelled(name: str, text: str, label: str, values: dict[str, float]) -> Metric:

@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from publisher.replica import describe
 from publisher.replica.auth import Token
 from publisher.replica.errors import RequestError
-from publisher.replica.metrics import ReplicaMetrics, gauge, labelled
+from publisher.replica.metrics import ReplicaMetrics, counted, gauge, labelled
 from publisher.replica.options import ServeOptions
 from publisher.replica.protocol import HEADER_LENGTH, Body, encode_response, parse_request
 from publisher.replica.request import to_rows
@@ -254,8 +254,8 @@ class InferenceServer:
         sizes, lookups = side.sizes(), side.lookups()
         yield labelled("table_rows", "Rows of a table.", "table", {t: float(n) for t, (n, _) in sizes.items()})
         yield labelled("table_bytes", "Memory of one copy.", "table", {t: float(b) for t, (_, b) in sizes.items()})
-        yield labelled("table_lookups", "Ids looked up.", "table", {t: float(n) for t, (n, _) in lookups.items()})
-        yield labelled("table_hits", "Ids found.", "table", {t: float(h) for t, (_, h) in lookups.items()})
+        yield counted("table_lookups", "Ids looked up.", "table", {t: float(n) for t, (n, _) in lookups.items()})
+        yield counted("table_hits", "Ids found.", "table", {t: float(h) for t, (_, h) in lookups.items()})
 
 
 def _check_version(version: str | None, side: Servable) -> None:

@@ -232,13 +232,16 @@ def _half_values() -> Floats:
 class ServingTables:
     """One copy of all tables, with the plan of its pooled lookups."""
 
-    def __init__(self, shapes: Iterable[TableShape], group_widths: tuple[int, ...]) -> None:
+    def __init__(
+        self, shapes: Iterable[TableShape], group_widths: tuple[int, ...], found: Int64s | None = None
+    ) -> None:
+        """`found` counts (lookups, hits) of each table; copies share it, so that the counts only grow."""
         self._tables = {shape.name: ServingTable(shape) for shape in shapes}
         self._position = {name: at for at, name in enumerate(self._tables)}
         self._group_widths = group_widths
         self._group_starts = np.concatenate([[0], np.cumsum(group_widths)]).astype(np.int64)
         self._halves = _half_values()
-        self._found = np.zeros((len(self._tables), 2), np.int64)
+        self.found = np.zeros((len(self._tables), 2), np.int64) if found is None else found
         self._refresh()
 
     def _refresh(self) -> None:
@@ -274,7 +277,7 @@ class ServingTables:
         """Add the pooled rows of every entry of the plan to the buffer; misses add zero and count in means."""
         starts = np.empty(len(ids.lengths) + 1, np.int64)
         kernels.bounds(ids.lengths, starts)
-        kernels.pool(self._catalogue, plan, ids.values, starts, ids.weights, self._halves, batch, buffer, self._found)
+        kernels.pool(self._catalogue, plan, ids.values, starts, ids.weights, self._halves, batch, buffer, self.found)
 
     def apply(self, patches: Iterable[Patch], pause: Callable[[], None]) -> int:
         """Apply patches in order and return the rows put and deleted; nobody may be reading."""
@@ -299,7 +302,7 @@ class ServingTables:
 
     def copy(self, pause: Callable[[], None]) -> "ServingTables":
         """Return another copy with the same rows."""
-        twin = ServingTables((table.shape for table in self._tables.values()), self._group_widths)
+        twin = ServingTables((table.shape for table in self._tables.values()), self._group_widths, self.found)
         twin._tables = {name: table.copy(pause) for name, table in self._tables.items()}
         twin._refresh()
         return twin
@@ -309,8 +312,8 @@ class ServingTables:
         return {name: (len(table), table.nbytes) for name, table in self._tables.items()}
 
     def lookups(self) -> dict[str, tuple[int, int]]:
-        """Return (lookups, hits) per table since this copy was made; approximate when several threads look up."""
-        return {name: (int(n), int(hits)) for name, (n, hits) in zip(self._tables, self._found, strict=True)}
+        """Return (lookups, hits) per table; a few get lost when several threads count at once."""
+        return {name: (int(n), int(hits)) for name, (n, hits) in zip(self._tables, self.found, strict=True)}
 
     def items(self, table: str) -> dict[int, bytes]:
         """Return every id of one table with its encoded row."""
