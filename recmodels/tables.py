@@ -30,8 +30,8 @@ from recmodels.zch.lookup import RemappedLookup
 class TableFigures:
     """What one table shard holds and has done since the process started.
 
-    `hits` are lookups of ids that had a row, `collisions` ids placed away from their hash, `unadmitted` lookups that got
-    the reserved row in training. Direct tables only have a size.
+    `hits` are lookups of ids that had a row, `collisions` ids placed away from their hash, `unadmitted` lookups that
+    got the reserved row in training. Direct tables only have a size.
     """
 
     table: str

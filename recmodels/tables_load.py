@@ -26,7 +26,7 @@ from recmodels.zch.arena import (
     SIZE,
     Int64s,
 )
-from recmodels.zch.lookup import Array
+from recmodels.zch.memory import Array
 
 
 @dataclass(kw_only=True, slots=True)
@@ -148,9 +148,7 @@ def _load_hashed(lookup: SealedLookup, number: int, parts: _Parts) -> None:
     p = arena.params[number]
     entries = arena.entries[p[ENTRY_BASE] : p[ENTRY_BASE] + p[ROWS]]
     entries[:] = EMPTY
-    memory.weight[:] = 0
-    for name, column in memory.state.items():
-        column[:] = memory.fresh[name]
+    memory.zero(np.arange(p[ROWS]))
     arena.figures[number, SIZE] = 0
     if not len(ids):
         return

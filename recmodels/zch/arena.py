@@ -121,7 +121,7 @@ class Arena:
 
     def reserve_pins(self, values: int) -> None:
         """Make room for one pin per value of the next batch."""
-        needed = int(self.pinned_count[0]) + values
+        needed = int(self.pinned_count[0]) + values + 1
         if needed > len(self.pinned_words):
             grown = np.empty(max(needed, 2 * len(self.pinned_words)), np.int64)
             grown[: self.pinned_count[0]] = self.pinned_words[: self.pinned_count[0]]

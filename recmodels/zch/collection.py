@@ -1,4 +1,4 @@
-"""A pooled collection whose sharded form remaps ids, marks changed rows and draws fresh ones, then lets TorchRec look up."""
+"""A pooled collection whose sharded form remaps ids, marks changed rows and draws fresh ones before it looks up."""
 
 # ruff: noqa: SLF001  (TorchRec keeps its lookups, shardings and fused kernels private)
 

@@ -35,7 +35,8 @@ from recmodels.zch.arena import (
 )
 from recmodels.zch.hashing import probe_start
 
-_CACHE = 1024
+_CACHE_BITS = 11
+_CACHE = 1 << _CACHE_BITS
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -141,18 +142,24 @@ def count_sightings(values, starts, tables, params, entries, counters, touched, 
 
 
 @njit(cache=True, nogil=True)
-def _admit(p, counters, touched, bucket, row_id):  # type: ignore[no-untyped-def]
-    """Whether the id has been seen often enough; its counter is then given back."""
+def _is_admitted(p, counters, bucket, row_id):  # type: ignore[no-untyped-def]
+    """Whether the id has been seen often enough."""
     start = counter_set(p, bucket, row_id)
     for way in range(start, start + WAYS):
         if counters[way, 0] == row_id:
-            if counters[way, 1] < p[ADMIT]:
-                return False
+            return counters[way, 1] >= p[ADMIT]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _give_back(p, counters, touched, bucket, row_id):  # type: ignore[no-untyped-def]
+    """Empty the counter of an id that has a row now."""
+    start = counter_set(p, bucket, row_id)
+    for way in range(start, start + WAYS):
+        if counters[way, 0] == row_id:
             counters[way, 0] = EMPTY
             counters[way, 1] = 0
             touched[way] = False
-            return True
-    return False
 
 
 @njit(cache=True, nogil=True)
@@ -179,13 +186,22 @@ def remap_train(  # type: ignore[no-untyped-def]
 ):
     """Map ids to rows of the shard, admitting and evicting; mark what the step will change.
 
+    Within a table a feature's known ids are pinned before its new ones are placed.
+
     Returns (number of fresh rows, -1); they are listed in `new_*`, with the id that each evicted, or -1, in `old_id`.
     An id outside a direct table stops the loop: (…, index of the value).
     """
-    cache_ids = np.empty(_CACHE, np.int64)
-    cache_rows = np.empty(_CACHE, np.int64)
+    longest = 0
+    for f in range(tables.size):
+        longest = max(longest, starts[f + 1] - starts[f])
+    # Values of a feature that differ, as far as a small cache can tell; a repeated one is only looked for again.
+    ids = np.empty(longest, np.int64)
+    slots = np.empty(longest, np.int64)
+    waiting = np.empty(longest, np.int64)
+    cache = np.empty((_CACHE, 2), np.int64)
     fresh = 0
     pins = pinned_count[0]
+    touch = np.int64(0)
     for f in range(tables.size):
         t = tables[f]
         p = params[t]
@@ -205,74 +221,118 @@ def remap_train(  # type: ignore[no-untyped-def]
         bucket_rows = p[BUCKET_ROWS]
         usable = bucket_rows - 1
         buckets = np.uint64(p[BUCKETS])
+        mask = buckets - np.uint64(1) if buckets & (buckets - np.uint64(1)) == 0 else np.uint64(0)
         first_bucket = p[FIRST_BUCKET]
         own_buckets = p[ROWS] // bucket_rows
         max_probe = p[MAX_PROBE]
+        entry_base = p[ENTRY_BASE]
         expired_before = now - p[TTL_MS] if p[TTL_MS] >= 0 else np.int64(-(2**62))
-        hits = np.int64(0)
-        cache_ids[:] = EMPTY
+        cache[:, 0] = EMPTY
+        distinct = 0
         for i in range(starts[f], starts[f + 1]):
             row_id = values[i]
-            line = np.int64((np.uint64(row_id) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(54))
-            if cache_ids[line] == row_id:
-                out[i] = cache_rows[line]
-                hits += 1
-                continue
-            bucket = np.int64(np.uint64(row_id) % buckets) - first_bucket
-            if row_id < 0 or bucket < 0 or bucket >= own_buckets:
-                return fresh, i
-            offset = bucket * bucket_rows
-            base = p[ENTRY_BASE] + offset
-            at = find(entries, base, usable, max_probe, row_id)
-            evicted = np.int64(EMPTY)
-            if at >= 0:
-                hits += 1
-                bit = bit_base + offset + at
-                renewed = entries[base + at, 1] < expired_before and not _get_bit(pinned, bit)
-                if renewed:
-                    figures[t, EVICTIONS] += 1
-            else:
-                if p[ADMIT] > 1 and not _admit(p, counters, counter_touched, bucket, row_id):
-                    at = -1
+            line = np.int64((np.uint64(row_id) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - _CACHE_BITS))
+            if cache[line, 0] != row_id:
+                if mask or buckets == 1:
+                    bucket = np.int64(np.uint64(row_id) & mask) - first_bucket
                 else:
-                    at = place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit_base + offset)
+                    bucket = np.int64(np.uint64(row_id) % buckets) - first_bucket
+                if row_id < 0 or bucket < 0 or bucket >= own_buckets:
+                    return fresh, i
+                ids[distinct] = row_id
+                slots[distinct] = bucket * bucket_rows + probe_start(row_id, usable)
+                cache[line, 0] = row_id
+                cache[line, 1] = distinct
+                distinct += 1
+            out[i] = cache[line, 1]
+        # Reading all entries first, without a branch on what they hold, overlaps the cache misses.
+        for k in range(distinct):
+            touch ^= entries[entry_base + slots[k], 0]
+        before = fresh
+        absent = 0
+        for k in range(distinct):
+            row = slots[k]
+            if entries[entry_base + row, 0] != ids[k]:
+                offset = row - row % bucket_rows
+                at = find(entries, entry_base + offset, usable, max_probe, ids[k])
                 if at < 0:
-                    figures[t, UNADMITTED] += 1
-                    missed[p[MISS_BASE] + bucket] = 1
-                    out[i] = offset + usable
+                    waiting[absent] = k
+                    absent += 1
                     continue
-                renewed = True
-                evicted = entries[base + at, 0]
-                if evicted == EMPTY:
-                    figures[t, SIZE] += 1
-                else:
-                    figures[t, EVICTIONS] += 1
-                if at != probe_start(row_id, usable):
-                    figures[t, COLLISIONS] += 1
-                entries[base + at, 0] = row_id
-                entries[base + at, 1] = now
-            row = offset + at
-            if renewed:
-                figures[t, INSERTS] += 1
-                new_table[fresh] = t
-                new_row[fresh] = row
-                new_id[fresh] = row_id
-                old_id[fresh] = evicted
-                fresh += 1
-                entries[base + at, 1] = now
+                row = offset + at
+                slots[k] = row
             bit = bit_base + row
             if not _get_bit(pinned, bit):
+                if entries[entry_base + row, 1] < expired_before:
+                    figures[t, EVICTIONS] += 1
+                    new_table[fresh] = t
+                    new_row[fresh] = row
+                    new_id[fresh] = ids[k]
+                    old_id[fresh] = EMPTY
+                    fresh += 1
                 _set_bit(pinned, bit)
                 _set_bit(touched, bit)
                 pinned_words[pins] = bit >> 6
                 pins += 1
-                if entries[base + at, 1] < now:
-                    entries[base + at, 1] = now
-            cache_ids[line] = row_id
-            cache_rows[line] = row
+                if entries[entry_base + row, 1] < now:
+                    entries[entry_base + row, 1] = now
+        # Ids come in only now, when every row that the feature already has is pinned.
+        missing = False
+        for w in range(absent):
+            k = waiting[w]
+            row_id = ids[k]
+            offset = slots[k] - slots[k] % bucket_rows
+            base = entry_base + offset
+            at = find(entries, base, usable, max_probe, row_id)
+            if at >= 0:
+                slots[k] = offset + at
+                continue
+            bucket = offset // bucket_rows
+            if p[ADMIT] <= 1 or _is_admitted(p, counters, bucket, row_id):
+                at = place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit_base + offset)
+            if at < 0:
+                missed[p[MISS_BASE] + bucket] = 1
+                missing = True
+                slots[k] = -1 - (offset + usable)
+                continue
+            if p[ADMIT] > 1:
+                _give_back(p, counters, counter_touched, bucket, row_id)
+            if offset + at != slots[k]:
+                figures[t, COLLISIONS] += 1
+            evicted = entries[base + at, 0]
+            if evicted == EMPTY:
+                figures[t, SIZE] += 1
+            else:
+                figures[t, EVICTIONS] += 1
+            entries[base + at, 0] = row_id
+            entries[base + at, 1] = now
+            row = offset + at
+            slots[k] = row
+            new_table[fresh] = t
+            new_row[fresh] = row
+            new_id[fresh] = row_id
+            old_id[fresh] = evicted
+            fresh += 1
+            bit = bit_base + row
+            _set_bit(pinned, bit)
+            _set_bit(touched, bit)
+            pinned_words[pins] = bit >> 6
+            pins += 1
+        figures[t, INSERTS] += fresh - before
+        figures[t, HITS] += starts[f + 1] - starts[f] - (fresh - before)
+        if not missing:
+            for i in range(starts[f], starts[f + 1]):
+                out[i] = slots[out[i]]
+            continue
+        for i in range(starts[f], starts[f + 1]):
+            row = slots[out[i]]
+            if row < 0:
+                figures[t, UNADMITTED] += 1
+                figures[t, HITS] -= 1
+                row = -1 - row
             out[i] = row
-        figures[t, HITS] += hits
-        pinned_count[0] = pins
+    pinned_count[0] = pins
+    pinned_words[pins] = touch
     return fresh, np.int64(-1)
 
 

@@ -1,32 +1,15 @@
 """One lookup's tables with their memory: remaps batches, draws fresh rows, zeroes the reserved ones."""
 
-# ruff: noqa: SLF001  (TorchRec keeps its lookups, shardings and fused kernels private)
-
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
 from recmodels.errors import IdError
-from recmodels.initializers import draw_rows, table_key
 from recmodels.zch import kernels
 from recmodels.zch.arena import ADMIT, BUCKET_ROWS, HASHED, KIND, MISS_BASE, ROWS, Arena, Int64s, Shard
-
-Array = npt.NDArray[np.generic]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Memory:
-    """A table shard's weight [n, D] and optimizer columns ([n] or [n, D]), as views of what the fused kernel trains."""
-
-    weight: Array
-    state: Mapping[str, Array]
-    fresh: Mapping[str, float]
-    key: int
+from recmodels.zch.memory import FreshRows, memories
 
 
 class RemappedLookup:
@@ -37,11 +20,12 @@ class RemappedLookup:
         self.now_ms = 0
         self.evicted: list[tuple[Int64s, Int64s]] = []
         self.dropped: list[tuple[Int64s, Int64s]] = []
-        self.memory = tuple(_memories(shards, lookup, seed))
+        self.memory = memories(shards, lookup, seed)
+        self._fresh = FreshRows(self.memory)
+        self._scratch = np.empty((4, 0), np.int64)
         by_feature = [number for number, shard in enumerate(shards) for _ in shard.table.features]
         self._tables: Int64s = np.array(by_feature, np.int64)
         self._counts_sightings = any(row[ADMIT] > 1 for row in self.arena.params)
-        self._empty = np.empty(0, np.int64)
         self._draw_first_rows()
 
     def remap(self, features: KeyedJaggedTensor, *, write: bool) -> KeyedJaggedTensor:
@@ -82,7 +66,9 @@ class RemappedLookup:
     def _write(self, ids: Int64s, starts: Int64s, rows: Int64s) -> int:
         arena, n = self.arena, len(ids)
         arena.reserve_pins(n)
-        new = np.empty((4, n), np.int64)
+        if self._scratch.shape[1] < n:
+            self._scratch = np.empty((4, n), np.int64)
+        new = self._scratch
         if self._counts_sightings:
             count = kernels.count_sightings(
                 ids,
@@ -111,15 +97,9 @@ class RemappedLookup:
         gone = old >= 0
         if gone.any():
             self.evicted.append((tables[gone], old[gone]))
-        for number in np.unique(tables):
-            mine = tables == number
-            self._reset_rows(int(number), rows[mine], ids[mine])
-
-    def _reset_rows(self, number: int, rows: Int64s, ids: Int64s) -> None:
-        memory, table = self.memory[number], self.arena.shards[number].table
-        memory.weight[rows] = draw_rows(table.init, memory.key, ids, table.dim)
-        for name, column in memory.state.items():
-            column[rows] = memory.fresh[name]
+        if self._counts_sightings:
+            self.dropped.append((tables.copy(), ids.copy()))
+        self._fresh.reset(tables, rows, ids)
 
     def _zero_reserved(self) -> None:
         missed = self.arena.missed
@@ -129,10 +109,7 @@ class RemappedLookup:
                 continue
             used = missed[p[MISS_BASE] : p[MISS_BASE] + p[ROWS] // p[BUCKET_ROWS]]
             if used.any():
-                rows = (np.flatnonzero(used) + 1) * p[BUCKET_ROWS] - 1
-                memory.weight[rows] = 0
-                for name, column in memory.state.items():
-                    column[rows] = memory.fresh[name]
+                memory.zero((np.flatnonzero(used) + 1) * p[BUCKET_ROWS] - 1)
         missed[:] = 0
 
     def _draw_first_rows(self) -> None:
@@ -141,7 +118,7 @@ class RemappedLookup:
                 self.memory[number].weight[:] = 0
             else:
                 rows = np.arange(shard.rows, dtype=np.int64)
-                self._reset_rows(number, rows, rows + shard.first_row)
+                self.memory[number].reset(rows, rows + shard.first_row)
 
     def _refuse(self, row_id: int, at: int, starts: Int64s) -> None:
         number = self._tables[int(np.searchsorted(starts, at, side="right")) - 1]
@@ -150,27 +127,3 @@ class RemappedLookup:
             f"table {shard.table.name!r}: id {row_id} is outside rows {shard.first_row} to "
             f"{shard.first_row + shard.rows - 1} or its buckets; validate the feature before it is looked up"
         )
-
-
-def _memories(shards: tuple[Shard, ...], lookup: Any, seed: int) -> list[Memory]:
-    found: dict[str, Memory] = {}
-    for module in lookup._emb_modules:
-        kernel = module._emb_module
-        weights = kernel.split_embedding_weights()
-        states = kernel.split_optimizer_states()
-        for at, config in enumerate(module._config.embedding_tables):
-            state = {f"momentum{k + 1}": _view(tensor, config) for k, tensor in enumerate(states[at] if states else ())}
-            found[config.name] = Memory(
-                weight=weights[at].detach().numpy(),
-                state=state,
-                fresh={name: float(column.flat[0]) if column.size else 0.0 for name, column in state.items()},
-                key=table_key(seed, config.name),
-            )
-    return [found[shard.table.name] for shard in shards]
-
-
-def _view(tensor: torch.Tensor, config: Any) -> Array:
-    column: Array = tensor.detach().numpy()
-    if column.size == config.local_rows:
-        return column.reshape(config.local_rows)
-    return column.reshape(config.local_rows, config.local_cols)
