@@ -10,6 +10,7 @@ from publisher.manifest import (
     Base,
     Blob,
     Delta,
+    Pin,
     Pointer,
     ServingVersion,
     StreamRange,
@@ -53,6 +54,18 @@ def decode_pointer(payload: bytes, what: str) -> Pointer:
         generation=fields.integer("generation"),
         swapped_ms=fields.integer("swapped_ms"),
     )
+
+
+def encode_pin(pin: Pin) -> bytes:
+    """Serialize a pin."""
+    return canonical({"format": FORMAT, **asdict(pin)})
+
+
+def decode_pin(payload: bytes, what: str) -> Pin:
+    """Parse a pin."""
+    fields = Fields.parse(payload, what)
+    _check_format(fields, what)
+    return Pin(version=fields.integer("version"), pinned_ms=fields.integer("pinned_ms"))
 
 
 def _check_format(fields: Fields, what: str) -> None:

@@ -5,6 +5,7 @@ PublisherError
 ├── PublisherBusyError      another publisher holds the directory
 ├── KeyFileError            a signing or verification key cannot be used
 ├── DenseRuntimeError       a compiled artefact does not load, run or take these weights here
+├── UnfitRowsError          rows that are not finite, met while a serving base was written
 └── ContractError           a commit was trained under another serving contract
 """
 
@@ -50,3 +51,7 @@ class DenseRuntimeError(PublisherError):
 
 class ContractError(PublisherError):
     """A commit was trained under another serving contract than the one frozen at start."""
+
+
+class UnfitRowsError(PublisherError):
+    """Rows that are not finite were met while a serving base was written."""

@@ -16,6 +16,7 @@ class RefusalCode(StrEnum):
     NOT_FINITE = "not_finite"
     AUC_DROP = "auc_drop"
     TOO_MANY_ROWS = "too_many_rows"
+    ENCODING = "encoding"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +76,16 @@ def judge(
     ]
 
 
+def bad_rows(table: str, ids: np.ndarray, weights: np.ndarray) -> str | None:
+    """Say which rows are not finite; None: all are."""
+    # A row's sum is not finite if one of its values is not; checking sums spares a mask as large as the rows.
+    suspects = np.flatnonzero(~np.isfinite(weights.sum(axis=1, dtype=np.float64)))
+    bad = suspects[~np.isfinite(weights[suspects]).all(axis=1)]
+    if not len(bad):
+        return None
+    return f"table {table} has {len(bad)} rows that are not finite, the first is id {ids[bad[0]]}"
+
+
 def _contract(candidate: Candidate, frozen: tuple[str, str]) -> Iterator[Refusal]:
     found = {"serving contract": candidate.contract, "feature digest": candidate.features}
     for (what, digest), expected in zip(found.items(), frozen, strict=True):
@@ -91,11 +102,8 @@ def _finite(candidate: Candidate) -> Iterator[Refusal]:
             bad = int(value.size - np.isfinite(value).sum())
             yield Refusal(code=RefusalCode.NOT_FINITE, detail=f"dense {name} has {bad} values that are not finite")
     for table, ids, weights in candidate.weights:
-        # A row's sum is not finite if one of its values is not; checking sums spares a mask as large as the rows.
-        suspects = np.flatnonzero(~np.isfinite(weights.sum(axis=1, dtype=np.float64)))
-        bad_rows = suspects[~np.isfinite(weights[suspects]).all(axis=1)]
-        if len(bad_rows):
-            detail = f"table {table} has {len(bad_rows)} rows that are not finite, the first is id {ids[bad_rows[0]]}"
+        detail = bad_rows(table, ids, weights)
+        if detail is not None:
             yield Refusal(code=RefusalCode.NOT_FINITE, detail=detail)
 
 

@@ -141,6 +141,14 @@ class Pointer:
     swapped_ms: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pin:
+    """A rollback holds the pointer at `version`."""
+
+    version: int
+    pinned_ms: int
+
+
 def manifest_path(version: int) -> str:
     """Name the manifest of a version.
 
@@ -148,3 +156,8 @@ def manifest_path(version: int) -> str:
     'versions/00000000000000000042/manifest.json'
     """
     return f"versions/{version:020d}/manifest.json"
+
+
+def refusal_path(version: int) -> str:
+    """Name the note that the gate leaves for people."""
+    return f"versions/{version:020d}/refused.json"

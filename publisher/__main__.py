@@ -1,0 +1,77 @@
+"""`python -m publisher CONFIG`: the publisher process, and the tasks that it runs beside itself."""
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+from prometheus_client import start_http_server
+
+from checkpointer.errors import CheckpointError
+from checkpointer.open_store import StoreOptions, open_store
+from features import FeatureError
+from protos.errors import ConfigError
+from protos.load import load_config
+from publisher.errors import PublisherError
+from publisher.metrics import PublisherMetrics
+from publisher.run import Invocation, follow
+from publisher.tasks import TASKS, run_task
+from recmodels.errors import RecModelError
+from stream.errors import StreamError
+
+_NICE = 10
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the process."""
+    parser = argparse.ArgumentParser(prog="python -m publisher", description="Publish commits as serving versions.")
+    parser.add_argument("config", help="pipeline configuration, for example examples/demo.config")
+    parser.add_argument("--resume", action="store_true", help="remove the pin of a rollback")
+    parser.add_argument("--once", action="store_true", help="publish what is there, then end")
+    parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus endpoint on loopback; 0: none")
+    parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
+    parser.add_argument("--task", nargs="+", metavar=("TASK", "ARGUMENT"), help=f"one of {', '.join(TASKS)}, then end")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the process; raises what a user should read."""
+    args = build_parser().parse_args(arguments)
+    logging.basicConfig(level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    config = load_config(args.config)
+    if not config.model_dir:
+        raise PublisherError(f'{args.config}: model_dir is empty; set model_dir: "/path/of/the/model"')
+    store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
+    if args.task:
+        os.nice(_NICE)
+        run_task(config, store, args.task[0], args.task[1:], _now_ms)
+        return
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    metrics = PublisherMetrics()
+    if args.metrics_port:
+        start_http_server(args.metrics_port, addr="127.0.0.1", registry=metrics.registry)
+    command = (sys.executable, "-m", "publisher", args.config, "--log-level", args.log_level, "--task")
+    how = Invocation(command=command, unpin=args.resume, once=args.once, pid=os.getpid(), clock_ms=_now_ms)
+    follow(config, store, how, stop, metrics)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def main() -> None:
+    """Entry point: an error that a user can act on becomes one line."""
+    try:
+        run(sys.argv[1:])
+    except (PublisherError, CheckpointError, ConfigError, FeatureError, RecModelError, StreamError) as error:
+        sys.exit(f"publisher: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The serving contract that a publisher freezes at start: tables, groups and digests of a configuration."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from checkpointer.rows import Column
+from features import create_features
+from protos.load import format_config
+from protos.pipeline_pb2 import EasyRecConfig
+from publisher.fields import canonical
+from publisher.manifest import Table
+from recmodels.layout import Layout, create_layout
+
+_SERVED = "parameter/"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contract:
+    """What every commit of a model directory must have been trained under.
+
+    `config` is the pipeline configuration in text format, `layout` the layout in canonical JSON; `widths` are those of
+    the group tensors.
+    """
+
+    digest: str
+    features: str
+    tables: tuple[Table, ...]
+    widths: tuple[int, ...]
+    config: bytes
+    layout: bytes
+
+    @classmethod
+    def of(cls, config: EasyRecConfig) -> "Contract":
+        """Compute the contract of a configuration; raises what features and layout raise."""
+        features = create_features(config)
+        layout = create_layout(features.features, config.model_config)
+        return cls(
+            digest=layout.digest(),
+            features=features.digest(),
+            tables=serving_tables(layout),
+            widths=tuple(sum(group.dims) for group in layout.groups),
+            config=format_config(config).encode(),
+            layout=canonical(json.loads(json.dumps(asdict(layout)))),
+        )
+
+
+def serving_tables(layout: Layout) -> tuple[Table, ...]:
+    """The tables of a layout, as a manifest lists them."""
+    return tuple(
+        Table(name=table.name, kind="direct" if table.zch is None else "zch", dim=table.dim) for table in layout.tables
+    )
+
+
+def served_state(dense: Mapping[str, Column]) -> dict[str, Column]:
+    """Strip a commit's dense arrays to those that serving needs, named as in `DenseHalf.state_dict()`."""
+    return {name.removeprefix(_SERVED): value for name, value in dense.items() if name.startswith(_SERVED)}

@@ -1,0 +1,1 @@
+"""Making the dense half into artefacts, and running them."""

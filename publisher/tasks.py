@@ -1,0 +1,65 @@
+"""What a publisher has done beside itself: compiling the dense half, writing serving bases, tidying the log."""
+
+import logging
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from checkpointer.errors import LockedError
+from checkpointer.local_store import LocalStore
+from checkpointer.retention import RetentionOptions, maintain
+from checkpointer.store import Store
+from protos.pipeline_pb2 import EasyRecConfig
+from publisher.artefacts import store_artefact
+from publisher.bases import build_base
+from publisher.contract import Contract
+from publisher.errors import PublisherError
+from publisher.export.build import build_dense_half
+from publisher.export.compile import compile_dense
+from publisher.export.host import this_host
+from publisher.options import PublishOptions
+from publisher.versions import list_versions
+
+logger = logging.getLogger(__name__)
+
+TASKS = ("compile", "base", "maintain")
+
+
+def run_task(config: EasyRecConfig, store: Store, task: str, arguments: list[str], clock_ms: Callable[[], int]) -> None:
+    """Run one task; its result lies in the store."""
+    if task == "compile" and len(arguments) == 1:
+        compile_artefact(config, store, arguments[0])
+    elif task == "base" and len(arguments) == 1 and arguments[0].isdecimal():
+        build_base(store, int(arguments[0]), Contract.of(config).tables, PublishOptions.from_proto(config).encoding)
+    elif task == "maintain" and not arguments:
+        maintain_log(config, store, clock_ms)
+    else:
+        raise PublisherError(f"no task {task!r} with arguments {arguments}: there are {', '.join(TASKS)}")
+
+
+def maintain_log(config: EasyRecConfig, store: Store, clock_ms: Callable[[], int]) -> None:
+    """Compact the commit log and collect garbage, unless somebody else is at it."""
+    lock_dir = maintenance_dir(config, store)
+    if not lock_dir:
+        raise PublisherError(f"set checkpoint_config.lock_dir: {store.url} is not local, and compaction needs a lock")
+    window = config.stream_config.duplicate_window_ms if config.stream_config.event_id_field else None
+    options = RetentionOptions.from_proto(config.checkpoint_config, seen_window_ms=window)
+    versions = list_versions(store)
+    published = versions[-1] if versions else None
+    try:
+        maintain(store, lock_dir, options, now_ms=clock_ms(), holder=f"publisher of {store.url}", published=published)
+    except LockedError as error:
+        logger.info("log is being maintained already: %s", error)
+
+
+def maintenance_dir(config: EasyRecConfig, store: Store) -> str:
+    """The folder of the locks: as configured, or the model directory where that is local, or ""."""
+    return config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
+
+
+def compile_artefact(config: EasyRecConfig, store: Store, runtime: str) -> None:
+    """Compile the dense half of a configuration for this host."""
+    contract = Contract.of(config)
+    with tempfile.TemporaryDirectory(prefix="headrace-compile-") as scratch:
+        payload = compile_dense(runtime, build_dense_half(config), contract.widths, Path(scratch))
+    store_artefact(store, contract, runtime, payload, this_host())

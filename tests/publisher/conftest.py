@@ -1,0 +1,259 @@
+"""A small trainer that writes real commits, and the model of what should be served."""
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from checkpointer import Draft, Kind, TableRows, Writer, WriterOptions, stage
+from checkpointer.commit import Commit, Link
+from checkpointer.encoding import Encoding, decode
+from checkpointer.local_store import LocalStore
+from checkpointer.memory_store import MemoryStore
+from checkpointer.store import Store
+from protos.commit_pb2 import StreamState
+from publisher.background import Background, NoBackground
+from publisher.contract import Contract
+from publisher.follow import Publisher, Surroundings
+from publisher.manifest import Blob, refusal_path
+from publisher.metrics import PublisherMetrics
+from publisher.notify import Notification
+from publisher.options import PublishOptions
+from publisher.rows import read_rows
+from publisher.signing import Signer
+from publisher.versions import ServingVersion, Table, read_current
+
+CONTRACT = Contract(
+    digest="c0ffee00",
+    features="feed5eed",
+    tables=(Table(name="user", kind="zch", dim=4), Table(name="item", kind="direct", dim=3)),
+    widths=(7,),
+    config=b'model_dir: "m"\n',
+    layout=b"{}",
+)
+ITEMS = 6
+Held = dict[str, dict[int, np.ndarray]]
+
+
+def no_ids() -> np.ndarray:
+    return np.empty(0, np.int64)
+
+
+@dataclass
+class Trainer:
+    """Appends commits; `rows` is what a replica must then hold, by table and id."""
+
+    store: Store
+    seed: int = 0
+    rows: dict[str, dict[int, np.ndarray]] = field(default_factory=dict)
+    contract: str = CONTRACT.digest
+    features: str = CONTRACT.features
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        tokens, chains = itertools.count(), itertools.count()
+        options = WriterOptions(
+            token=f"trainer-{self.seed}-{next(tokens)}",
+            clock_ms=lambda: 1_000,
+            new_chain=lambda: f"chain-{self.seed}-{next(chains)}",
+            writer="test",
+        )
+        self.writer = Writer.open(self.store, options)
+        self.random = np.random.default_rng(self.seed)
+
+    def weights(self, count: int, dim: int) -> np.ndarray:
+        return self.random.normal(size=(count, dim)).astype(np.float32)
+
+    def base(self) -> Commit:
+        """The first commit: every item, three users."""
+        self.rows = {"user": {}, "item": {}}
+        return self.commit(put={"user": (1, 5, 9), "item": range(ITEMS)}, kind=Kind.BASE, reset=True)
+
+    def commit(
+        self,
+        put: Mapping[str, Sequence[int]] | None = None,
+        delete: Sequence[int] = (),
+        *,
+        kind: Kind = Kind.DELTA,
+        reset: bool = False,
+        weights: np.ndarray | None = None,
+        dense: Mapping[str, np.ndarray] | None = None,
+        auc: float = 0.7,
+        auc_rows: float = 20_000.0,
+        forked: Link | None = None,
+    ) -> Commit:
+        """Put rows, those of users with given weights if there are, delete users."""
+        tables = []
+        for table in CONTRACT.tables:
+            ids = np.array(sorted((put or {}).get(table.name, ())), np.int64)
+            given = weights if table.name == "user" else None
+            values = self.weights(len(ids), table.dim) if given is None else given
+            gone = np.array(sorted(delete), np.int64) if table.name == "user" else no_ids()
+            tables.append(table_rows(table, ids, values, gone, reset))
+            if reset:
+                self.rows[table.name] = {}
+            for key in gone.tolist():
+                self.rows[table.name].pop(key, None)
+            self.rows[table.name].update(zip(ids.tolist(), values, strict=True))
+        tables.append(admission())
+        self.offset += 10
+        return self.append(tables, kind, dense, {"auc": auc, "auc_rows": auc_rows}, forked)
+
+    def append(
+        self,
+        tables: Sequence[TableRows],
+        kind: Kind,
+        dense: Mapping[str, np.ndarray] | None,
+        figures: Mapping[str, float],
+        forked: Link | None = None,
+    ) -> Commit:
+        state = StreamState()
+        state.cursors.add(topic="events", partition=0, offset=self.offset, row=2)
+        state.watermarks.add(topic="events", partition=0, event_time_ms=self.offset)
+        arrays = {"parameter/w": self.weights(7, 1), "optimizer/w": self.weights(7, 1), **(dense or {})}
+        blobs = stage(self.store, seq=self.writer.next_seq, rank=0, rows=tables, dense=arrays, stream=state)
+        draft = Draft(
+            kind=kind,
+            step=self.offset,
+            event_time_ms=self.offset,
+            broker_time_ms=self.offset + 1,
+            world=1,
+            contract=self.contract,
+            features=self.features,
+            blobs=blobs,
+            figures=figures,
+            forked=forked,
+        )
+        return self.writer.append(draft)
+
+
+def table_rows(table: Table, ids: np.ndarray, values: np.ndarray, gone: np.ndarray, reset: bool) -> TableRows:
+    return TableRows(
+        table=table.name,
+        shard=0,
+        kind=table.kind,
+        ids=ids,
+        slots=ids,
+        columns={"weight": values, "momentum1": np.zeros(len(ids), np.float32)},
+        deleted=gone,
+        reset=reset,
+    )
+
+
+def admission() -> TableRows:
+    """Counters that serving must not see."""
+    ids = np.array([77], np.int64)
+    return TableRows(
+        table="user",
+        shard=0,
+        kind="admission",
+        ids=ids,
+        slots=ids,
+        columns={"count": np.ones(1, np.int64)},
+        deleted=no_ids(),
+    )
+
+
+class Told:
+    """A notifier that remembers."""
+
+    def __init__(self) -> None:
+        self.notifications: list[Notification] = []
+
+    def notify(self, notification: Notification) -> None:
+        self.notifications.append(notification)
+
+    def close(self) -> None:
+        pass
+
+
+class Bench:
+    """One store, its trainer, and publishers over it."""
+
+    contract = CONTRACT
+    items = ITEMS
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.trainer = Trainer(store)
+        self.told = Told()
+        self.metrics = PublisherMetrics()
+        self.clock = itertools.count(2_000)
+
+    def publisher(
+        self,
+        *,
+        signer: Signer | None = None,
+        background: Background | None = None,
+        contract: Contract = CONTRACT,
+        store: Store | None = None,
+        **options: object,
+    ) -> Publisher:
+        around = Surroundings(
+            background=background or NoBackground(),
+            notifier=self.told,
+            metrics=self.metrics,
+            clock_ms=lambda: next(self.clock),
+            signer=signer,
+        )
+        return Publisher(store or self.store, contract, PublishOptions(**{"runtime": "eager", **options}), around)
+
+    def publish(self, **options: object) -> Publisher:
+        """Start a publisher and let it do all there is to do."""
+        follower = self.publisher(**options)
+        while follower.step():
+            pass
+        return follower
+
+    def current(self) -> ServingVersion:
+        version = read_current(self.store)
+        assert version is not None
+        return version
+
+    def refusals(self, seq: int) -> list[str]:
+        note = json.loads(self.store.get(refusal_path(seq)))
+        return [reason["code"] for reason in note["reasons"]]
+
+    def held(self, version: ServingVersion, loaded: ServingVersion | None = None, rows: Held | None = None) -> Held:
+        """What a replica holds that follows the plan from `loaded`, whose rows are `rows`."""
+        plan = version.plan(loaded)
+        held: Held = {table.name: dict(rows[table.name]) if rows else {} for table in version.tables}
+        if plan.base is not None:
+            held = {table.name: {} for table in version.tables}
+            for blob in plan.base.blobs:
+                self._apply(held, version, blob)
+        for delta in plan.deltas:
+            for name in delta.resets:
+                held[name] = {}
+            for blob in delta.blobs:
+                self._apply(held, version, blob)
+        return held
+
+    def _apply(self, held: Held, version: ServingVersion, blob: Blob) -> None:
+        dims = {table.name: table.dim for table in version.tables}
+        for part in read_rows(self.store, version.tables, blob):
+            for key in part.deleted.tolist():
+                held[part.table].pop(key, None)
+            weights = decode(part.rows, Encoding(version.encoding), dims[part.table])
+            held[part.table].update(zip(part.ids.tolist(), weights, strict=True))
+
+    def same(self, held: Held, rows: Held) -> bool:
+        return held.keys() == rows.keys() and all(
+            held[name].keys() == rows[name].keys()
+            and all(np.array_equal(held[name][key], rows[name][key]) for key in rows[name])
+            for name in rows
+        )
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(MemoryStore())
+
+
+@pytest.fixture
+def local_bench(tmp_path: Path) -> Bench:
+    return Bench(LocalStore(tmp_path / "model"))
