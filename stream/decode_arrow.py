@@ -36,7 +36,7 @@ class ArrowStreamDecoder:
         if batch is None:
             batch = _all_batches(payload)
             self._remember(payload[:schema_size], batch.schema)
-            batch = _plain(batch)
+            batch = plain(batch)
         return _prune(batch, self._columns)
 
     def _remember(self, prefix: bytes, schema: pa.Schema) -> None:
@@ -112,7 +112,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
     return any(_has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
 
 
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Dictionary columns as their values, so that chunks of different dictionaries have one schema."""
     for i, field in enumerate(batch.schema):
         if pa.types.is_dictionary(field.type):

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from protos import data_pb2, stream_pb2
 from protos.kafka_uri import is_kafka_uri, overlay, stream_config_for, stream_config_of
 from protos.pipeline_pb2 import EasyRecConfig
+from stream.csv import CsvOptions, open_csv
 from stream.decode import Decoder
 from stream.decode_arrow import ArrowBatchDecoder, ArrowStreamDecoder
 from stream.decode_json import JsonDecoder
@@ -15,6 +16,7 @@ from stream.decode_schema import declared_schema
 from stream.errors import SourceError
 from stream.kafka import KafkaSource
 from stream.kafka_options import KafkaOptions
+from stream.parquet import open_parquet
 from stream.source import Clock, Source
 
 
@@ -26,7 +28,23 @@ def open_configured(
     kind = config.data_config.dataset_type
     if is_kafka_uri(path) or kind == data_pb2.KafkaDataset:
         return KafkaSource(kafka_options(config, path), make_decoder(config, columns), clock=clock)
-    raise SourceError(f"dataset_type {data_pb2.DatasetType.Name(kind)} cannot be read")
+    if kind == data_pb2.ParquetDataset:
+        return open_parquet(path, columns=columns)
+    if kind == data_pb2.CsvDataset:
+        return open_csv(path, _csv_options(config.data_config, columns))
+    raise SourceError(f"dataset_type {data_pb2.DatasetType.Name(kind)} cannot be read yet: use Kafka, Parquet or CSV")
+
+
+def _csv_options(config: data_pb2.DataConfig, columns: Collection[str] | None) -> CsvOptions:
+    types = declared_schema(config)
+    names = types.names if config.input_fields_str and types else [field.input_name for field in config.input_fields]
+    return CsvOptions(
+        delimiter=config.delimiter,
+        with_header=config.with_header,
+        names=tuple(names),
+        types=types,
+        columns=None if columns is None else frozenset(columns),
+    )
 
 
 def kafka_options(config: EasyRecConfig, path: str | None = None) -> KafkaOptions:

@@ -1,0 +1,193 @@
+"""Rows from files, each file one partition: what the Parquet and CSV sources share.
+
+A path is a comma list of files, folders and globs, local or fsspec URLs. The files are sorted by path over the whole
+list; partition i is the i-th. A cursor's topic is the whole path, its topic id a digest of the file, its offset a row
+group or block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+import fsspec
+from fsspec.core import url_to_fs
+
+from stream.cursor import Cursor, PartitionKey
+from stream.errors import FileReplacedError, PositionError, SourceError
+from stream.source import Chunk
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputFile:
+    """A file as it was when it was listed."""
+
+    path: str
+    fs: fsspec.AbstractFileSystem
+    size: int
+    digest: str  # of path, size and the time or tag of the last change
+
+    def open(self) -> BinaryIO:
+        """Open for reading; raise FileReplacedError where it is not the listed file any more."""
+        self.check()
+        file: BinaryIO = self.fs.open(self.path, "rb")
+        return file
+
+    def check(self) -> None:
+        """Raise FileReplacedError where the file changed since it was listed."""
+        try:
+            found = _input_file(self.fs, self.path)
+        except FileNotFoundError:
+            raise FileReplacedError(f"file {self.path} was removed while it was read") from None
+        if found.digest != self.digest:
+            raise FileReplacedError(f"file {self.path} was replaced while it was read: start over, or restore it")
+
+
+def list_files(path: str, suffix: str) -> tuple[InputFile, ...]:
+    """The files of a path, sorted; raise SourceError where a part of it matches nothing.
+
+    Folders are searched, with all below them, for files of the suffix whose names start with neither `.` nor `_`.
+    """
+    files: list[InputFile] = []
+    for part in path.split(","):
+        try:
+            fs, inner = url_to_fs(part)
+            found = _matches(fs, inner, suffix)
+            files += [_input_file(fs, name) for name in found]
+        except (OSError, ValueError, ImportError) as error:
+            raise SourceError(f"input path {part!r} cannot be listed: {error}") from None
+        if not found:
+            raise SourceError(f"input path {part!r} matches no file")
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+def _matches(fs: fsspec.AbstractFileSystem, path: str, suffix: str) -> list[str]:
+    if any(character in path for character in "*?["):
+        return [name for name in fs.glob(path) if fs.isfile(name)]
+    if not fs.isdir(path):
+        return [path] if fs.exists(path) else []
+    return [
+        name for name in fs.find(path) if name.endswith(suffix) and not name.rsplit("/", 1)[-1].startswith((".", "_"))
+    ]
+
+
+def _input_file(fs: fsspec.AbstractFileSystem, path: str) -> InputFile:
+    fs.invalidate_cache(path)
+    info = fs.info(path)
+    version = next((info[key] for key in ("ETag", "etag", "mtime", "LastModified", "created") if info.get(key)), "")
+    text = f"{path}\n{info['size']}\n{version}"
+    digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    return InputFile(path=path, fs=fs, size=int(info["size"]), digest=digest)
+
+
+class FileReader(Protocol):
+    """Reads one file from any place in it."""
+
+    @property
+    def units(self) -> int:
+        """How many row groups or blocks the file has."""
+        ...
+
+    def read(self, start: Cursor) -> Chunk:
+        """A chunk from a place before the last unit's end, of at least a unit or some rows, perhaps of no rows."""
+        ...
+
+    def close(self) -> None:
+        """Close the file; it opens again when read."""
+        ...
+
+
+class FileSource:
+    """A bounded `Source` over files; partitions take turns chunk by chunk."""
+
+    def __init__(
+        self,
+        path: str,
+        files: tuple[InputFile, ...],
+        make_reader: Callable[[InputFile], FileReader],
+        tag: str = "",
+    ) -> None:
+        self._path = path
+        self._tag = tag  # part of the topic id: what else the meaning of offsets depends on
+        self._files = files
+        self._make_reader = make_reader
+        self._readers: dict[PartitionKey, FileReader] = {}
+        self._at: dict[PartitionKey, Cursor] = {}
+        self._turn: deque[PartitionKey] = deque()
+        self._held: frozenset[PartitionKey] = frozenset()
+
+    def partitions(self) -> tuple[PartitionKey, ...]:
+        """One per file, in the order of their paths."""
+        return tuple((self._path, i) for i in range(len(self._files)))
+
+    def start(self, keys: Iterable[PartitionKey], cursors: Mapping[PartitionKey, Cursor]) -> None:
+        """Read files from their cursors, else from the first row; raise FileReplacedError for other files' cursors."""
+        for key in sorted(keys):
+            self._open(key, cursors.get(key))
+
+    def add(self, key: PartitionKey) -> None:
+        """Read one more file from its first row."""
+        self._open(key, None)
+
+    def _open(self, key: PartitionKey, cursor: Cursor | None) -> None:
+        if key not in self.partitions():
+            raise SourceError(f"no file {key[1]} in input path {key[0]!r}; {self._path!r} has {len(self._files)} files")
+        file = self._files[key[1]]
+        topic_id = file.digest + self._tag
+        if cursor is None:
+            cursor = Cursor(topic=key[0], partition=key[1], topic_id=topic_id)
+        elif cursor.topic_id not in ("", topic_id):
+            raise FileReplacedError(
+                f"file {key[1]} of input path {key[0]!r}, {file.path}, is not the file that the cursor was made for: "
+                "it was replaced, or files were added or removed before it"
+            )
+        reader = self._make_reader(file)
+        if cursor.offset > reader.units:
+            raise PositionError(
+                f"cursor {cursor.text} is behind the end of {file.path}, which has {reader.units} units"
+            )
+        self._readers[key] = reader
+        self._at[key] = cursor
+        self._turn.append(key)
+
+    def read(self, timeout_s: float) -> Chunk | None:
+        """The next chunk of the next file that has one; never waits."""
+        for _ in range(len(self._turn)):
+            key = self._turn[0]
+            self._turn.rotate(-1)
+            while key not in self._held and not self.ended(key):
+                chunk = self._readers[key].read(self._at[key])
+                self._at[key] = chunk.end
+                if self.ended(key):
+                    self._readers[key].close()
+                    self._files[key[1]].check()
+                if chunk.rows.num_rows or chunk.dead:
+                    return chunk
+        return None
+
+    def hold(self, keys: Collection[PartitionKey]) -> None:
+        """Give nothing of these."""
+        self._held = frozenset(keys)
+
+    def ended(self, key: PartitionKey) -> bool:
+        """The file was given to its end."""
+        return self._at[key].offset >= self._readers[key].units
+
+    def position(self, key: PartitionKey) -> Cursor:
+        """The row after the last one given."""
+        return self._at[key]
+
+    def lag(self) -> Mapping[PartitionKey, int]:
+        """Row groups or blocks not yet given in full."""
+        return {key: self._readers[key].units - cursor.offset for key, cursor in self._at.items()}
+
+    def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
+        """Do nothing: nobody listens."""
+
+    def close(self) -> None:
+        """Close the files; a second call does nothing."""
+        for reader in self._readers.values():
+            reader.close()
