@@ -24,7 +24,7 @@ Held = TypeVar("Held", bound=_Movable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Batch(Pipelineable):
+class Batch(Pipelineable):  # type: ignore[misc]  # TorchRec is not typed
     """One batch of `size` rows. Tensors that say only that every row has one id are shared: do not write to them."""
 
     size: int

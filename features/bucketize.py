@@ -83,12 +83,15 @@ class Numbered:
     size: int
 
     def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
-        status: Status = None
-        if isinstance(values, Tokens):
-            values, status = kernels.parse_integers(values.data, values.starts, values.ends, True)
-            status[status == kernels.OUT_OF_RANGE] = kernels.OK
-        outside = (values < 0) | (values >= self.size)
-        return (np.where(outside, 0, values) if outside.any() else values), status
+        if not isinstance(values, Tokens):
+            return self._inside(values), None
+        ids, status = kernels.parse_integers(values.data, values.starts, values.ends, True)
+        status[status == kernels.OUT_OF_RANGE] = kernels.OK
+        return self._inside(ids), status
+
+    def _inside(self, ids: Int64s) -> Int64s:
+        outside = (ids < 0) | (ids >= self.size)
+        return np.where(outside, 0, ids) if outside.any() else ids
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
@@ -155,7 +158,7 @@ def mapped(name: str, words: Mapping[str, int], default: str, missing: int | Non
             f"feature {name!r}: indices of vocab_dict must start at 2 (0 is the default's, 1 the unknown words'), "
             "or default_bucketize_value must be set"
         )
-    return Vocabulary(words | ({default: 0} if default else {}), missing=1, size=size)
+    return Vocabulary({**words, **({default: 0} if default else {})}, missing=1, size=size)
 
 
 def read_vocabulary(name: str, text: str, missing: int) -> Vocabulary:

@@ -113,15 +113,15 @@ def _text(array: pa.Array) -> Text:
 
 def _list_offsets(array: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_fixed_size_list(array.type):
-        width = array.type.list_size
-        return (np.arange(len(array) + 1, dtype=np.int64) + array.offset) * width
+        width: int = array.type.list_size
+        return np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64) * width
     large = pa.types.is_large_list(array.type)
     dtype = np.int64 if large else np.int32
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array) + 1, np.int64)
     view = np.frombuffer(buffer, dtype, len(array) + 1, array.offset * np.dtype(dtype).itemsize)
-    return view.astype(np.int64, copy=False)
+    return np.asarray(view, np.int64)
 
 
 def _flat(offsets: npt.NDArray[np.int64], valid: Valid, child: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:

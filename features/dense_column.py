@@ -122,8 +122,8 @@ class _Work:
         flat = np.ascontiguousarray(values)
         if self._faults is None or kernels.all_finite32(flat.reshape(-1).view(np.uint32)):
             return
-        bad = ~np.isfinite(flat).all(axis=1)
-        self.blame(bad if present is None else bad & present, "not_finite")
+        bad = (~np.isfinite(flat)).any(axis=1)
+        self.blame(np.asarray(bad if present is None else bad & present), "not_finite")
 
     def numbers(self, view: Column) -> _Numbers:
         match view:
@@ -180,13 +180,13 @@ class _Work:
         if len(lengths) * dim == len(values) and bool((lengths == dim).all()):
             return _Numbers(values.reshape(-1, dim), None, from_text)  # type: ignore[arg-type]
         present = lengths > 0
-        wrong = present & ((lengths < dim) if dim == 1 and not self._how.exact_width else (lengths != dim))
+        wrong = np.zeros_like(present) if dim == 1 and not self._how.exact_width else present & (lengths != dim)
         self.blame(wrong, "wrong_width")
         starts = np.cumsum(lengths) - lengths
         out = np.zeros((len(lengths), dim), values.dtype)
         usable = np.flatnonzero(present & ~wrong)
         out[usable] = values[starts[usable, None] + np.arange(dim)]
-        return _Numbers(out, present, from_text)  # type: ignore[arg-type]
+        return _Numbers(out, present, from_text)
 
 
 def number_list(name: str, field: str, text: str, separators: tuple[str, ...], dim: int) -> tuple[float, ...]:

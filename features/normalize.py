@@ -36,7 +36,7 @@ class Log10:
         kind = values.dtype.type
         above = values > kind(np.float32(self.threshold))
         logs = np.log10(np.where(above, values, kind(1)))
-        return np.where(above, logs, kind(np.float32(self.default)))  # type: ignore[return-value]
+        return np.where(above, logs, kind(np.float32(self.default)))
 
     def describe(self) -> dict[str, object]:
         """What the values depend on, for the digest."""
@@ -52,7 +52,7 @@ class Zscore:
 
     def __call__(self, values: Float) -> Float:
         kind = values.dtype.type
-        return (values - kind(np.float32(self.mean))) / kind(np.float32(self.standard_deviation))  # type: ignore[return-value]
+        return (values - kind(np.float32(self.mean))) / kind(np.float32(self.standard_deviation))
 
     def describe(self) -> dict[str, object]:
         """What the values depend on, for the digest."""
@@ -69,7 +69,7 @@ class Minmax:
     def __call__(self, values: Float) -> Float:
         kind = values.dtype.type
         low, high = kind(np.float32(self.low)), kind(np.float32(self.high))
-        return (values - low) / (high - low)  # type: ignore[return-value]
+        return (values - low) / (high - low)
 
     def describe(self) -> dict[str, object]:
         """What the values depend on, for the digest."""

@@ -52,11 +52,11 @@ def _milliseconds(array: pa.Array, options: FeedOptions) -> Int64s:
     if pa.types.is_floating(array.type):
         scaled = np.floor(values.astype(np.float64) * multiply / divide)
         scaled = np.nan_to_num(scaled, nan=-1.0, posinf=-1.0, neginf=-1.0)
-        return np.clip(scaled, -1, 2 * _LATEST_MS).astype(np.int64)
+        return np.asarray(np.clip(scaled, -1, 2 * _LATEST_MS), np.int64)
     if array.type == pa.uint64():
         values = np.minimum(values, np.uint64(_LATEST_MS * 1000))
     limited = np.clip(values.astype(np.int64, copy=False), -1, _LATEST_MS * divide + divide)
-    return limited * multiply // divide if (multiply, divide) != (1, 1) else limited
+    return np.asarray(limited if multiply == divide else limited * multiply // divide, np.int64)
 
 
 def event_ids(rows: pa.RecordBatch, options: FeedOptions, faults: Faults) -> UInt64s | None:
@@ -68,7 +68,8 @@ def event_ids(rows: pa.RecordBatch, options: FeedOptions, faults: Faults) -> UIn
     if array.null_count:
         faults.add(_null(array), "null_event_id", lambda row: f"column {name!r} is null")
     if pa.types.is_integer(array.type):
-        return hash_integers(array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+        values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return np.asarray(hash_integers(values), np.uint64)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return _hash_text(array)
     if len(array) > array.null_count:
@@ -83,7 +84,7 @@ def _hash_text(array: pa.Array) -> UInt64s:
     _, offsets, data = wide.buffers()
     bounds = np.frombuffer(offsets, np.int64, len(wide) + 1, wide.offset * 8)
     chars = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return hash_slices(chars, bounds[:-1], bounds[1:])
+    return np.asarray(hash_slices(chars, bounds[:-1], bounds[1:]), np.uint64)
 
 
 def _null(array: pa.Array) -> npt.NDArray[np.bool_]:
