@@ -1,0 +1,58 @@
+"""`headrace broker`: the embedded Kafka broker."""
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+from typing import TextIO
+
+from headrace.commands.parsing import Commands, add_command, at_least
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    parser = add_command(
+        commands,
+        "broker",
+        run,
+        summary="run the embedded broker until it is interrupted; it keeps nothing when it stops",
+        example="headrace broker --port 9092",
+    )
+    parser.add_argument("--port", type=at_least(0), default=9092, help="0 picks a free one (default: 9092)")
+    parser.add_argument("--log", type=Path, default=Path("runs/broker.log"), help="default: runs/broker.log")
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create it; repeatable"
+    )
+
+
+def run(args: argparse.Namespace, out: TextIO) -> int:
+    """Run the broker in the foreground."""
+    from stream.broker import EmbeddedBroker
+
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with EmbeddedBroker(log_path=args.log.resolve(), port=args.port) as broker:
+        _create_topics(broker.bootstrap, args.topic)
+        out.write(f"broker ready on {broker.bootstrap}\n")
+        out.flush()
+        while broker.alive() and not stopped.wait(0.2):
+            pass
+        return 0 if stopped.is_set() else 1
+
+
+def _create_topics(bootstrap: str, named: list[str]) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    topics = [_topic(text) for text in named]
+    if topics:
+        made = AdminClient({"bootstrap.servers": bootstrap}).create_topics(
+            [NewTopic(name, num_partitions=partitions, replication_factor=1) for name, partitions in topics]
+        )
+        for future in made.values():
+            future.result(20)
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, _, partitions = text.partition(":")
+    return name, int(partitions or 1)

@@ -1,0 +1,65 @@
+"""`headrace config check|schema`: what a configuration means before anything runs."""
+
+import argparse
+from typing import TextIO
+
+from headrace.commands.parsing import Commands, add_command, add_family, positive_number
+
+
+def add(commands: Commands) -> None:
+    """Add the parsers."""
+    family = add_family(commands, "config", summary="judge a configuration, or print what producers must send")
+    check = add_command(
+        family,
+        "check",
+        run_check,
+        summary="print errors, notices, and what the configuration will take: memory, bytes per commit, disk per day",
+        example="headrace config check pipeline.config --events-per-second 5000",
+    )
+    check.add_argument("config", metavar="CONFIG")
+    check.add_argument(
+        "--events-per-second", type=positive_number, default=1000.0, help="expected traffic (default: 1000)"
+    )
+    schema = add_command(
+        family,
+        "schema",
+        run_schema,
+        summary="print the events that producers must send, or a producer that runs",
+        example="headrace config schema pipeline.config --producer > producer.py",
+    )
+    schema.add_argument("config", metavar="CONFIG")
+    schema.add_argument("--producer", action="store_true", help="print a Python program that sends such events")
+
+
+def run_check(args: argparse.Namespace, out: TextIO) -> int:
+    """Print what was found; exit code 2 when there are errors."""
+    from protos.dispositions import check
+    from protos.load import load_config
+
+    config = load_config(args.config)
+    report = check(config)
+    for error in report.errors:
+        out.write(f"error   {error}\n")
+    for notice in report.notices:
+        out.write(f"notice  {notice}\n")
+    if report.errors:
+        out.write(f"{args.config}: {len(report.errors)} errors, {len(report.notices)} notices\n")
+        return 2
+    out.write(f"{args.config}: ok, {len(report.notices)} notices\n")
+    # Features bring torch, which takes seconds: errors are told before.
+    from headrace.estimate import estimate
+
+    out.write(estimate(config, events_per_second=args.events_per_second).text())
+    return 0
+
+
+def run_schema(args: argparse.Namespace, out: TextIO) -> int:
+    """Print the event schema or the producer."""
+    from headrace.checked import load_checked
+
+    config = load_checked(args.config)
+    from headrace.event_schema import event_schema
+    from headrace.producer import producer_source
+
+    out.write(producer_source(config) if args.producer else event_schema(config).text())
+    return 0

@@ -1,0 +1,176 @@
+"""`headrace log ls|show|verify|compact|revert`: the commit log of a model directory."""
+
+import argparse
+import datetime
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from headrace.commands.parsing import Commands, add_command, add_family, add_model_dir, at_least
+
+if TYPE_CHECKING:
+    from checkpointer.commit import Commit
+
+
+def add(commands: Commands) -> None:
+    """Add the parsers."""
+    family = add_family(commands, "log", summary="look at the commit log, verify, compact or revert it")
+    ls = add_command(family, "ls", run_ls, summary="list the commits", example="headrace log ls runs/model --last 20")
+    show = add_command(
+        family,
+        "show",
+        run_show,
+        summary="show one commit, by default the newest",
+        example="headrace log show runs/model 42",
+    )
+    verify = add_command(
+        family,
+        "verify",
+        run_verify,
+        summary="read everything that counts and check every digest; exit code 1 and a line for each flaw",
+        example="headrace log verify runs/model",
+    )
+    compact = add_command(
+        family,
+        "compact",
+        run_compact,
+        summary="write a base of the newest commit and remove what retention does not keep",
+        example="headrace log compact runs/model --config pipeline.config",
+    )
+    revert = add_command(
+        family,
+        "revert",
+        run_revert,
+        summary="train on from an older commit, on a new chain: its state, and its cursors or the topic's end",
+        example="headrace log revert runs/model 42 --from-now",
+    )
+    for parser in (ls, show, verify, compact, revert):
+        add_model_dir(parser)
+    for parser in (ls, show, verify, compact):
+        parser.add_argument("--json", action="store_true", help="for programs")
+    ls.add_argument("--last", type=at_least(1), help="only that many, the newest")
+    show.add_argument("seq", metavar="SEQ", type=at_least(1), nargs="?")
+    compact.add_argument("--config", metavar="CONFIG", help="take retention from its checkpoint_config")
+    revert.add_argument("seq", metavar="SEQ", type=at_least(1))
+    revert.add_argument("--from-now", action="store_true", help="skip to the topic's end instead of its cursors")
+
+
+def run_ls(args: argparse.Namespace, out: TextIO) -> int:
+    """List commits, oldest first."""
+    from dataclasses import asdict
+
+    from checkpointer.inspect import list_log
+    from headrace.model_dir import open_model_dir
+
+    lines = list(list_log(open_model_dir(args), newest=args.last))
+    if args.json:
+        out.write(json.dumps([asdict(line) for line in lines], indent=2) + "\n")
+        return 0
+    out.write(f"{'seq':>8}  {'kind':5}  {'step':>10}  {'put':>9}  {'deleted':>9}  {'bytes':>12}  committed\n")
+    for line in lines:
+        notes = [note for note, holds in (("kept", line.kept), ("compacted", line.base)) if holds]
+        notes += [note for note in (line.standing, line.flaw) if note not in ("", "counts")]
+        figures = f"{line.step:>10}  {line.put:>9}  {line.deleted:>9}  {line.bytes:>12}  {instant(line.committed_ms)}"
+        out.write(f"{line.seq:>8}  {line.kind:5}  {figures}  {' '.join(notes)}".rstrip() + "\n")
+    return 0
+
+
+def run_show(args: argparse.Namespace, out: TextIO) -> int:
+    """Show a commit: tables, positions, accounting, figures."""
+    from checkpointer.inspect import show
+    from checkpointer.log import CommitLog
+    from headrace.errors import UsageError
+    from headrace.model_dir import open_model_dir
+
+    store = open_model_dir(args)
+    head = CommitLog(store).head()
+    if head is None:
+        raise UsageError(f"{args.model_dir} holds no commit yet; train first")
+    detail = show(store, args.seq or head.seq)
+    shown: dict[str, object] = {
+        **_summary(detail.commit),
+        "standing": detail.standing,
+        "tables": {name: {"put": rows.put, "deleted": rows.deleted} for name, rows in detail.tables.items()},
+        "dense": {name: f"{kind}{list(shape)}" for name, (kind, shape) in detail.dense.items()},
+        "figures": dict(detail.commit.figures),
+        "stream": [_positions(state) for state in detail.stream],
+    }
+    if args.json:
+        out.write(json.dumps(shown, indent=2) + "\n")
+    else:
+        out.writelines(f"{key:14} {value}\n" for key, value in shown.items())
+    return 0
+
+
+def run_verify(args: argparse.Namespace, out: TextIO) -> int:
+    """Verify the log."""
+    from dataclasses import asdict
+
+    from checkpointer.verify import verify
+    from headrace.model_dir import open_model_dir
+
+    found = verify(open_model_dir(args))
+    if args.json:
+        out.write(json.dumps(asdict(found), indent=2) + "\n")
+    else:
+        out.writelines(f"{flaw.flaw.value:12} {flaw.path}: {flaw.detail}\n" for flaw in found.findings)
+        read = f"{found.commits} commits, {found.bases} bases, {found.bytes} bytes"
+        out.write(f"{read}: {'sound' if found.sound else f'{len(found.findings)} flaws'}\n")
+    return 0 if found.sound else 1
+
+
+def run_compact(args: argparse.Namespace, out: TextIO) -> int:
+    """Compact now, then collect garbage."""
+    from headrace.maintain import compact_now
+    from headrace.model_dir import open_model_dir
+    from protos.load import load_config
+    from protos.pipeline_pb2 import EasyRecConfig
+
+    config = load_config(args.config) if args.config else EasyRecConfig()
+    done = compact_now(open_model_dir(args), config, now_ms=time.time_ns() // 1_000_000)
+    if args.json:
+        out.write(json.dumps(done, indent=2) + "\n")
+    else:
+        out.write(" ".join(f"{name}={value}" for name, value in done.items()) + "\n")
+    return 0
+
+
+def run_revert(args: argparse.Namespace, out: TextIO) -> int:
+    """Append a commit that is the older one's state."""
+    from headrace.maintain import revert_to
+    from headrace.model_dir import open_model_dir
+
+    commit = revert_to(open_model_dir(args), args.seq, from_now=args.from_now)
+    out.write(f"commit {commit.seq} is commit {args.seq} again, on chain {commit.chain}; training goes on from it\n")
+    return 0
+
+
+def _summary(commit: "Commit") -> dict[str, object]:
+    return {
+        "seq": commit.seq,
+        "kind": commit.kind.value,
+        "step": commit.step,
+        "committed": instant(commit.committed_ms),
+        "event_time_ms": commit.event_time_ms,
+        "bytes": commit.bytes,
+        "world": commit.world,
+        "epoch": commit.epoch,
+        "chain": commit.chain,
+        "parent": commit.parent.seq,
+        "forked": commit.forked.seq if commit.forked else None,
+        "digest": commit.digest,
+    }
+
+
+def _positions(state: Mapping[str, object]) -> dict[str, object]:
+    return {key: state.get(key, []) for key in ("cursors", "watermarks", "accounting")}
+
+
+def instant(milliseconds: int) -> str:
+    """An instant for people.
+
+    >>> instant(0)
+    '1970-01-01T00:00:00.000+00:00'
+    """
+    return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC).isoformat(timespec="milliseconds")

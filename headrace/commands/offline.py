@@ -1,0 +1,90 @@
+"""`headrace evaluate|predict|export`: what is done with a commit away from the stream."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TextIO
+
+from headrace.commands.parsing import Commands, add_command, at_least
+
+
+def add(commands: Commands) -> None:
+    """Add the parsers."""
+    evaluate = add_command(
+        commands,
+        "evaluate",
+        run_evaluate,
+        summary="compute the configured metrics of a commit on files or a bounded topic",
+        example="headrace evaluate pipeline.config --input held_out.parquet",
+    )
+    evaluate.add_argument("--input", default="", metavar="PATH", help="default: eval_input_path")
+    evaluate.add_argument("--json", action="store_true", help="for programs")
+    predict = add_command(
+        commands,
+        "predict",
+        run_predict,
+        summary="predict rows with a commit, into a Parquet file in the order of the input",
+        example="headrace predict pipeline.config --input rows.parquet --output scores.parquet --reserve item_id",
+    )
+    predict.add_argument("--input", required=True, metavar="PATH")
+    predict.add_argument("--output", required=True, type=Path, metavar="FILE")
+    predict.add_argument("--reserve", default="", metavar="COLUMNS", help="input columns to keep, separated by commas")
+    predict.add_argument("--columns", default="", metavar="NAMES", help="only these predictions, separated by commas")
+    export = add_command(
+        commands,
+        "export",
+        run_export,
+        summary="write a commit as files: tables, dense weights, a compiled dense half, layout, configuration",
+        example="headrace export pipeline.config --output exported --runtime torch_script",
+    )
+    export.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="a new or an empty folder")
+    export.add_argument("--runtime", choices=["aot_inductor", "torch_script"], default="torch_script")
+    for parser in (evaluate, predict, export):
+        parser.add_argument("config", metavar="CONFIG")
+        parser.add_argument("--seq", type=at_least(1), help="the commit (default: the newest)")
+
+
+def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
+    """Print the metrics."""
+    from headrace.checked import load_checked
+    from trainer.evaluate import evaluate
+
+    result = evaluate(load_checked(args.config), path=args.input, seq=args.seq)
+    shown = {"commit": result.commit, "rows": result.rows, "rejected": result.rejected, **result.metrics}
+    if args.json:
+        out.write(json.dumps(shown, indent=2) + "\n")
+    else:
+        out.writelines(f"{name:24} {value}\n" for name, value in shown.items())
+    return 0
+
+
+def run_predict(args: argparse.Namespace, out: TextIO) -> int:
+    """Write the predictions."""
+    from headrace.checked import load_checked
+    from headrace.parquet_file import write_whole
+    from trainer.evaluate import predict
+
+    batches = predict(
+        load_checked(args.config),
+        path=args.input,
+        columns=_names(args.columns),
+        reserved=_names(args.reserve),
+        seq=args.seq,
+    )
+    rows = write_whole(args.output, batches)
+    out.write(f"wrote {rows} rows to {args.output}\n")
+    return 0
+
+
+def run_export(args: argparse.Namespace, out: TextIO) -> int:
+    """Write the files."""
+    from headrace.checked import load_checked
+    from headrace.export import export_commit
+
+    found = export_commit(load_checked(args.config), args.output, seq=args.seq, runtime=args.runtime)
+    out.write(f"exported commit {found.seq}: {found.rows} rows of {found.tables} tables to {args.output}\n")
+    return 0
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,50 @@
+"""`headrace publish` and `headrace rollback`."""
+
+import argparse
+import time
+from typing import TextIO
+
+from headrace.commands.parsing import Commands, add_command, add_model_dir, at_least
+
+
+def add(commands: Commands) -> None:
+    """Add the parsers."""
+    publish = add_command(
+        commands,
+        "publish",
+        run_publish,
+        summary="publish every commit as a serving version; the same as python -m publisher CONFIG",
+        example="headrace publish pipeline.config",
+    )
+    publish.add_argument("config", metavar="CONFIG")
+    publish.add_argument("--resume", action="store_true", help="first release the version that a rollback pinned")
+    publish.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus on loopback (default: none)")
+    rollback = add_command(
+        commands,
+        "rollback",
+        run_rollback,
+        summary="serve an older version, by default the one before, and stay there until publish --resume",
+        example="headrace rollback runs/model 41",
+    )
+    add_model_dir(rollback)
+    rollback.add_argument("seq", metavar="SEQ", type=at_least(1), nargs="?")
+
+
+def run_publish(args: argparse.Namespace, out: TextIO) -> int:
+    """Follow the commit log until SIGTERM."""
+    from headrace.checked import load_checked
+    from publisher.__main__ import run
+
+    load_checked(args.config)
+    run([args.config, *(["--resume"] if args.resume else []), "--metrics-port", str(args.metrics_port)])
+    return 0
+
+
+def run_rollback(args: argparse.Namespace, out: TextIO) -> int:
+    """Move the pointer back and pin it."""
+    from headrace.model_dir import open_model_dir
+    from publisher.pointer import rollback
+
+    pointer = rollback(open_model_dir(args), args.seq, lambda: time.time_ns() // 1_000_000)
+    out.write(f"serving version {pointer.version}, pinned; go on with headrace publish CONFIG --resume\n")
+    return 0

@@ -1,0 +1,44 @@
+"""`headrace replay`: offline events into Kafka."""
+
+import argparse
+from typing import TextIO
+
+from headrace.commands.parsing import Commands, add_command, positive_number
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    parser = add_command(
+        commands,
+        "replay",
+        run,
+        summary="send the rows of Parquet files to the topic, in event-time order",
+        example="headrace replay pipeline.config events.parquet --speed 60",
+    )
+    parser.add_argument("config", metavar="CONFIG")
+    parser.add_argument("parquet", metavar="PARQUET", help="a file or a pattern")
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument(
+        "--speed",
+        type=_speed,
+        default=None,
+        metavar="FACTOR|max",
+        help="that much faster than the events' own time (default: max)",
+    )
+    pace.add_argument("--rate", type=positive_number, metavar="N", help="events per second")
+
+
+def run(args: argparse.Namespace, out: TextIO) -> int:
+    """Send the events."""
+    from headrace.checked import load_checked
+    from stream.replay import Pace, replay
+
+    pace = Pace(speed=args.speed, rate=args.rate)
+    sent = replay(load_checked(args.config), args.parquet, pace)
+    out.write(f"sent {sent} events\n")
+    return 0
+
+
+def _speed(text: str) -> float | None:
+    """The factor; None for max."""
+    return None if text == "max" else positive_number(text)

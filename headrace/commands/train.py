@@ -1,0 +1,33 @@
+"""`headrace train`: the trainer under torchrun's agent."""
+
+import argparse
+from typing import TextIO
+
+from headrace.commands.parsing import Commands, add_command, at_least
+
+
+def add(commands: Commands) -> None:
+    """Add the parser."""
+    parser = add_command(
+        commands,
+        "train",
+        run,
+        summary="train continuously; the same as torchrun -m trainer CONFIG",
+        example="headrace train pipeline.config --nproc 2",
+    )
+    parser.add_argument("config", metavar="CONFIG")
+    parser.add_argument("--nproc", type=at_least(1), default=1, help="ranks on this machine (default: 1)")
+    parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
+    parser.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus on loopback (default: none)")
+    parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
+
+
+def run(args: argparse.Namespace, out: TextIO) -> int:
+    """Check the configuration, then train until the source ends or a signal comes."""
+    from headrace.checked import load_checked
+    from headrace.launch import launch
+
+    load_checked(args.config)
+    options = [flag for flag, wanted in (("--take-over", args.take_over), ("--standby", args.standby)) if wanted]
+    options += ["--metrics-port", str(args.metrics_port)] if args.metrics_port else []
+    return launch(["-m", "trainer", args.config, *options], nproc=args.nproc)

@@ -1,0 +1,134 @@
+"""The events that producers must send: columns and types, from features, labels, weights and stream fields."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from features import create_features
+from features.spec import Feature
+from protos.data_pb2 import FG_NONE, FieldType
+from protos.feature_pb2 import IdFeature
+from protos.feature_rules import scalars
+from protos.pipeline_pb2 import EasyRecConfig
+from protos.sources import declared_columns
+from protos.stream_pb2 import ARROW_IPC, MessageFormat
+
+STRING, INT64, FLOAT = "STRING", "INT64", "FLOAT"
+EVENT_TIME, EVENT_ID = "event time", "event id"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventColumn:
+    """One column: `type` is a FieldType's name, `declared` says whether the configuration fixes it.
+
+    Ids lie below `below` where it is not 0; texts are among `words` where there are any.
+    """
+
+    name: str
+    type: str
+    declared: bool = False
+    used_by: tuple[str, ...] = ("nothing",)
+    optional: bool = True
+    below: int = 0
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventSchema:
+    """All columns of an event, and how messages carry them."""
+
+    topic: str
+    format: str
+    columns: tuple[EventColumn, ...]
+
+    def text(self) -> str:
+        """A table for people."""
+        rows = [("column", "type", "null", "used by")]
+        for column in self.columns:
+            kind = column.type if column.declared else f"{column.type} (or what converts to it)"
+            rows.append((column.name, kind, "allowed" if column.optional else "no", ", ".join(column.used_by)))
+        widths = [max(len(row[index]) for row in rows) for index in range(3)]
+        lines = [
+            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
+        ]
+        where = f"topic {self.topic}, " if self.topic else ""
+        return f"{where}{_MESSAGES[self.format]}\n" + "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+_MESSAGES = {
+    "ARROW_IPC": "a message is an Arrow IPC stream: schema, then one record batch of one or many events",
+    "ARROW_IPC_BATCH": "a message is an Arrow IPC record batch without its schema, columns in this order",
+    "PROTOBUF": "a message is one event, a serialized protobuf message with these fields",
+    "JSON": "a message is one event, a JSON object with these keys",
+}
+
+
+def event_schema(config: EasyRecConfig) -> EventSchema:
+    """What `config` reads: declared columns in their order, then those that only features or the stream name."""
+    wanted: dict[str, EventColumn] = {}
+    for column in [*_feature_columns(config), *_named_columns(config)]:
+        known = wanted.get(column.name)
+        wanted[column.name] = column if known is None else _both(known, column)
+    declared = {
+        column.name: FieldType.Name(column.type) for column in declared_columns(config) if column.type is not None
+    }
+    columns = []
+    for name in dict.fromkeys([*declared, *wanted]):
+        column = wanted.get(name) or EventColumn(name=name, type=declared[name])
+        kind = declared.get(name, column.type)
+        columns.append(replace(column, type=kind, declared=name in declared))
+    stream = config.stream_config
+    form = stream.format if stream.HasField("format") else ARROW_IPC
+    return EventSchema(topic=stream.topic, format=MessageFormat.Name(form), columns=tuple(columns))
+
+
+def _feature_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
+    ids = {message.feature_name: message for _, message in scalars(config) if isinstance(message, IdFeature)}
+    encoded = config.data_config.fg_mode == FG_NONE
+    for feature in create_features(config).features:
+        message = ids.get(feature.name, IdFeature())
+        numbered = encoded or message.num_buckets > 0
+        below = feature.embedding.num_embeddings if numbered and feature.embedding is not None else 0
+        for name in feature.inputs:
+            yield EventColumn(
+                name=name,
+                type=_natural_type(feature, numbered=numbered),
+                used_by=(f"feature {feature.name}",),
+                below=below,
+                words=tuple(message.vocab_list),
+            )
+
+
+def _named_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
+    data, stream = config.data_config, config.stream_config
+    for name in data.label_fields:
+        yield EventColumn(name=name, type=FLOAT, used_by=("label",), optional=False)
+    for name in data.sample_weight_fields:
+        yield EventColumn(name=name, type=FLOAT, used_by=("sample weight",), optional=False)
+    if stream.event_time_field:
+        yield EventColumn(name=stream.event_time_field, type=INT64, used_by=(EVENT_TIME,), optional=False)
+    if stream.event_id_field:
+        yield EventColumn(name=stream.event_id_field, type=STRING, used_by=(EVENT_ID,), optional=False)
+    for row in stream.filters:
+        yield EventColumn(name=row.column, type=STRING, used_by=("filter",), words=(row.value,))
+
+
+def _both(known: EventColumn, other: EventColumn) -> EventColumn:
+    """One column for two users of it: the narrower range, and a null only where both allow it."""
+    ranges = [column.below for column in (known, other) if column.below]
+    return replace(
+        known,
+        used_by=(*known.used_by, *other.used_by),
+        optional=known.optional and other.optional,
+        below=min(ranges, default=0),
+        words=known.words or other.words,
+    )
+
+
+def _natural_type(feature: Feature, *, numbered: bool) -> str:
+    if feature.is_weighted:
+        return "MAP_INT64_FLOAT" if numbered else "MAP_STRING_FLOAT"
+    if feature.is_sparse and numbered:
+        return INT64
+    if not feature.is_sparse or feature.kind == "raw":
+        return FLOAT if feature.value_dim == 1 else "ARRAY_FLOAT"
+    return STRING

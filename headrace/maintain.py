@@ -1,0 +1,52 @@
+"""What an operator does to a commit log on demand: compact it, and go back to an older commit."""
+
+import socket
+import time
+import uuid
+
+from checkpointer.commit import Commit
+from checkpointer.compact import compact
+from checkpointer.local_store import LocalStore
+from checkpointer.lock import TRAINER_LOCK, acquire, maintenance
+from checkpointer.retention import RetentionOptions, collect_garbage
+from checkpointer.revert import revert
+from checkpointer.store import Store
+from checkpointer.writer import WriterOptions
+from headrace import __version__
+from headrace.errors import UsageError
+from protos.pipeline_pb2 import EasyRecConfig
+from publisher.versions import list_versions
+
+
+def compact_now(store: Store, config: EasyRecConfig, *, now_ms: int) -> dict[str, int]:
+    """Compact and collect under the one lock for both; commits that are not yet published stay.
+
+    LockedError when the publisher or the trainer is at it.
+    """
+    lock_dir = config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
+    if not lock_dir:
+        raise UsageError(f"{store.url} is not local; pass --config CONFIG with checkpoint_config.lock_dir")
+    window = config.stream_config.duplicate_window_ms if config.stream_config.event_id_field else None
+    options = RetentionOptions.from_proto(config.checkpoint_config, seen_window_ms=window)
+    versions = list_versions(store)
+    with maintenance(lock_dir, "headrace log compact"):
+        base = compact(store, seen_window_ms=window)
+        gone = collect_garbage(store, options, now_ms=now_ms, published=versions[-1] if versions else None)
+    removed = {"removed_commits": gone.commits, "removed_bases": gone.bases, "removed_blobs": gone.blobs}
+    return {"base": base.seq, "bytes": base.bytes, **removed}
+
+
+def revert_to(store: Store, seq: int, *, from_now: bool) -> Commit:
+    """Append the state of commit `seq` as the newest; LockedError while a trainer of this machine runs."""
+    options = WriterOptions(
+        token=f"{socket.gethostname()}/{uuid.uuid4().hex}",
+        clock_ms=lambda: time.time_ns() // 1_000_000,
+        new_chain=lambda: uuid.uuid4().hex,
+        writer=f"headrace {__version__} log revert",
+    )
+    lock = acquire(store.root, TRAINER_LOCK, "headrace log revert") if isinstance(store, LocalStore) else None
+    try:
+        return revert(store, seq, options, from_now=from_now)
+    finally:
+        if lock is not None:
+            lock.release()

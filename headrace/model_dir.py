@@ -1,0 +1,26 @@
+"""MODEL_DIR on the command line: a local directory, or s3://bucket/prefix with the options to reach it."""
+
+import argparse
+from pathlib import Path
+
+from checkpointer.open_store import StoreOptions, open_store
+from checkpointer.store import Store
+from headrace.errors import UsageError
+from protos.secrets import secret_part
+
+
+def open_model_dir(args: argparse.Namespace) -> Store:
+    """The store that the arguments of `add_model_dir` name; UsageError for a local directory that is not there."""
+    url = args.model_dir
+    found = secret_part(url) if "://" in url else None
+    if found is not None:
+        raise UsageError(f"MODEL_DIR carries {found} in its URI; put it into a file and pass --s3-credentials-file")
+    if "://" not in url and not Path(url).is_dir():
+        raise UsageError(f"{url} is no directory; give the model_dir of the configuration")
+    options = StoreOptions(
+        endpoint=args.s3_endpoint,
+        region=args.s3_region,
+        credentials_file=args.s3_credentials_file,
+        allow_http=args.s3_allow_http,
+    )
+    return open_store(url, options)
