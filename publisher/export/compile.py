@@ -24,26 +24,29 @@ def compile_dense(runtime: str, module: nn.Module, widths: Sequence[int], scratc
     """
     module.eval()
     examples = tuple(torch.rand(2, width) for width in widths)
-    if runtime == TORCH_SCRIPT:
-        payload = _torch_script(module, examples)
-    elif runtime == AOT_INDUCTOR:
-        payload = _aot_inductor(module, examples, scratch)
-    else:
-        raise DenseRuntimeError(f"there is no compiler for dense runtime {runtime!r}")
+    with warnings.catch_warnings():
+        # TorchScript is deprecated in favour of torch.export, whose programs need a compiler or run as slowly as eager;
+        # torch.export itself calls what torch deprecates.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        if runtime == TORCH_SCRIPT:
+            payload = _torch_script(module, examples)
+        elif runtime == AOT_INDUCTOR:
+            payload = _aot_inductor(module, examples, scratch)
+        else:
+            raise DenseRuntimeError(f"there is no compiler for dense runtime {runtime!r}")
     _check(runtime, payload, module, widths)
     return payload
 
 
 def _torch_script(module: nn.Module, examples: tuple[Tensor, ...]) -> bytes:
     sink = io.BytesIO()
-    with torch.no_grad(), warnings.catch_warnings():
-        # Deprecated in favour of torch.export, whose programs need a compiler on the host or run as slowly as eager.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
+    try:
+        with torch.no_grad():
             traced = torch.jit.trace(module, examples, strict=False)  # type: ignore[no-untyped-call]
             torch.jit.save(traced, sink)
-        except (RuntimeError, TypeError) as error:
-            raise DenseRuntimeError(f"the dense half cannot be traced: {error}") from error
+    except (RuntimeError, TypeError) as error:
+        raise DenseRuntimeError(f"the dense half cannot be traced: {error}") from error
     return sink.getvalue()
 
 

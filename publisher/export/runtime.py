@@ -1,6 +1,7 @@
 """Running the dense half: one interface over AOTInductor, TorchScript and eager modules."""
 
 import io
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -107,7 +108,9 @@ class InductorRunner:
 
 def _load_script(payload: bytes) -> nn.Module:
     try:
-        module: nn.Module = torch.jit.load(io.BytesIO(payload), map_location="cpu")  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            module: nn.Module = torch.jit.load(io.BytesIO(payload), map_location="cpu")  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError) as error:
         raise DenseRuntimeError(f"the TorchScript dense half does not load: {error}") from error
     return module

@@ -1,0 +1,138 @@
+"""The pointer goes forward by publishing, back by a rollback, and stays pinned whatever happens at the same time."""
+
+import itertools
+import threading
+
+import pytest
+
+from publisher.errors import VersionError
+from publisher.pointer import Target, advance, read_pin, resume, rollback
+from publisher.versions import read_pointer
+
+
+def served(bench, count: int):
+    bench.trainer.base()
+    follower = bench.publish()
+    for _ in range(count - 1):
+        bench.trainer.commit({"user": [1]})
+        follower.step()
+    return follower
+
+
+def test_rollback_goes_to_the_version_before_and_pins(bench):
+    follower = served(bench, 3)
+    rollback(bench.store, None, lambda: 9)
+    assert read_pointer(bench.store).version == 2
+    assert read_pin(bench.store).version == 2
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    assert read_pointer(bench.store).version == 2
+
+
+def test_rollback_twice_goes_back_two(bench):
+    served(bench, 3)
+    rollback(bench.store, None, lambda: 9)
+    rollback(bench.store, None, lambda: 9)
+    assert read_pointer(bench.store).version == 1
+
+
+def test_resume_moves_on_to_the_newest_version(bench):
+    follower = served(bench, 2)
+    rollback(bench.store, 1, lambda: 9)
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    assert resume(bench.store) is True
+    follower.step()
+    assert read_pointer(bench.store).version == 3
+    assert resume(bench.store) is False
+
+
+def test_pin_survives_a_restart_of_the_publisher(bench):
+    served(bench, 2)
+    rollback(bench.store, 1, lambda: 9)
+    bench.trainer.commit({"user": [1]})
+    bench.publish()
+    assert read_pointer(bench.store).version == 1
+
+
+def test_rollback_to_a_version_that_is_not_there_changes_nothing(bench):
+    served(bench, 2)
+    before = bench.store.get("current.json")
+    with pytest.raises(VersionError, match="version 7 is not there"):
+        rollback(bench.store, 7, lambda: 9)
+    assert bench.store.get("current.json") == before and read_pin(bench.store) is None
+
+
+def test_rollback_before_anything_is_served_says_so(bench):
+    with pytest.raises(VersionError, match="nothing is served"):
+        rollback(bench.store, None, lambda: 9)
+
+
+def test_rollback_of_the_only_version_says_so(bench):
+    served(bench, 1)
+    with pytest.raises(VersionError, match="no version before 1"):
+        rollback(bench.store, None, lambda: 9)
+
+
+def test_pointer_never_goes_back_by_publishing(bench):
+    served(bench, 3)
+    assert advance(bench.store, Target(version=2, digest="x"), lambda: 0) is None
+    assert read_pointer(bench.store).version == 3
+
+
+def test_every_swap_has_its_own_generation(bench):
+    served(bench, 3)
+    first = read_pointer(bench.store).generation
+    rollback(bench.store, 3, lambda: 9)
+    assert read_pointer(bench.store).generation == first + 1
+
+
+class Interleaved:
+    """A store that lets somebody else act between a read of the pin and the swap of the pointer."""
+
+    def __init__(self, store, act):
+        self._store = store
+        self._act = act
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def compare_and_swap(self, path, old, new, *, point=""):
+        act, self._act = self._act, None
+        if act is not None:
+            act()
+        self._store.compare_and_swap(path, old, new, point=point)
+
+
+@pytest.mark.parametrize("target", [1, 2])
+def test_rollback_between_the_pin_and_the_swap_wins(bench, target):
+    served(bench, 2)
+    bench.trainer.commit({"user": [1]})
+    late = Interleaved(bench.store, lambda: rollback(bench.store, target, lambda: 9))
+    assert advance(late, Target(version=3, digest="x"), lambda: 0) is None
+    assert read_pointer(bench.store).version == target
+
+
+@pytest.mark.parametrize("round", range(5))
+def test_rollback_against_busy_publishers_always_ends_pinned(local_bench, round):
+    bench = local_bench
+    served(bench, 3)
+    numbers = itertools.count(4)
+    stop = threading.Event()
+
+    def push() -> None:
+        while not stop.is_set():
+            advance(bench.store, Target(version=next(numbers), digest="x"), lambda: 0)
+
+    threads = [threading.Thread(target=push) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        rollback(bench.store, 2, lambda: 9)
+        after = read_pointer(bench.store)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert after.version == 2
+    assert read_pointer(bench.store) == after
