@@ -3,8 +3,20 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from checkpointer.canonical import Json, seal, unseal
-from checkpointer.commit import BASES, FORMATS, BlobRef, Commit, Link, Part, Role, base_path, from_bytes, seq_of
+from checkpointer.canonical import Json, encode, seal, unseal
+from checkpointer.commit import (
+    BASES,
+    FORMATS,
+    BlobRef,
+    Commit,
+    Link,
+    Part,
+    Role,
+    base_path,
+    from_bytes,
+    seq_of,
+    to_json,
+)
 from checkpointer.errors import ChainError, Flaw, NotFoundError
 from checkpointer.fields import Fields
 from checkpointer.store import Store
@@ -12,10 +24,9 @@ from checkpointer.store import Store
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Base:
-    """The state at `commit`, whose manifest it holds word for word; `logical` is the state's digest."""
+    """The state at `commit`; `logical` is its logical digest."""
 
     commit: Commit
-    manifest: str
     logical: str
     blobs: tuple[BlobRef, ...]
 
@@ -47,7 +58,7 @@ def base_to_bytes(base: Base) -> bytes:
     value: dict[str, Json] = {
         "format": FORMATS.stop - 1,
         "seq": base.seq,
-        "commit": base.manifest,
+        "commit": {**to_json(base.commit), "digest": base.commit.digest},
         "logical": base.logical,
         "blobs": blobs,
     }
@@ -58,10 +69,8 @@ def base_from_bytes(path: str, data: bytes) -> Base:
     """Read and check a base's manifest. Raises ChainError."""
     value, _ = unseal(path, data, FORMATS)
     fields = Fields(path, value)
-    manifest = fields.text("commit")
     base = Base(
-        commit=from_bytes(path, manifest.encode()),
-        manifest=manifest,
+        commit=from_bytes(path, encode(fields.object("commit").values)),
         logical=fields.text("logical"),
         blobs=tuple(BlobRef.from_json(blob) for blob in fields.objects("blobs")),
     )

@@ -111,14 +111,14 @@ def read_hint(store: Store) -> Link | None:
     """A commit that counts, seldom the newest; None where there is no readable hint."""
     try:
         value, _ = unseal(HINT_PATH, store.get(HINT_PATH), _HINT_FORMATS)
-        return Link.from_json(Fields(HINT_PATH, value))
+        return Link.from_json(Fields(HINT_PATH, value).object("commit"))
     except (NotFoundError, ChainError):
         return None  # a hint may be torn by a crash of the machine; the listing knows
 
 
 def write_hint(store: Store, commit: Commit) -> None:
     """Let readers start at `commit`."""
-    store.overwrite(HINT_PATH, seal({"format": _HINT_FORMATS.stop - 1, **commit.link.to_json()})[0])
+    store.overwrite(HINT_PATH, seal({"format": _HINT_FORMATS.stop - 1, "commit": commit.link.to_json()})[0])
 
 
 def _misplaced(store: Store, commit: Commit, seq: int) -> ChainError:

@@ -222,6 +222,11 @@ def seq_of(path: str) -> int | None:
 
 def to_bytes(commit: Commit) -> tuple[bytes, str]:
     """The manifest and its digest; `commit.digest` is not looked at."""
+    return seal(to_json(commit))
+
+
+def to_json(commit: Commit) -> dict[str, Json]:
+    """The manifest as a value, without its digest."""
     blobs: list[Json] = [blob.to_json() for blob in commit.blobs]
     tables: dict[str, Json] = {
         name: {"put": counts.put, "deleted": counts.deleted, "reset": counts.reset}
@@ -250,7 +255,7 @@ def to_bytes(commit: Commit) -> tuple[bytes, str]:
     }
     if commit.forked is not None:
         value["forked"] = commit.forked.to_json()
-    return seal(value)
+    return value
 
 
 def from_bytes(path: str, data: bytes) -> Commit:

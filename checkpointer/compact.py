@@ -7,7 +7,7 @@ from checkpointer import blob as blobs
 from checkpointer.bases import Base, base_to_bytes, list_bases, read_base
 from checkpointer.blob import Piece
 from checkpointer.canonical import sha256
-from checkpointer.commit import BASES, BlobRef, base_path, to_bytes
+from checkpointer.commit import BASES, BlobRef, base_path
 from checkpointer.digest import TablesDigest, state_digest
 from checkpointer.errors import ChainError, ExistsError, Flaw
 from checkpointer.restore import Plan, Restored, plan, read_plan
@@ -37,7 +37,7 @@ def compact(store: Store, seq: int | None = None, *, seen_window_ms: int | None 
         _prune(state, seen_window_ms)
     refs, written = _write(store, state)
     logical = state_digest(written, state.dense, state.stream, state.commit.step)
-    base = Base(commit=state.commit, manifest=to_bytes(state.commit)[0].decode(), logical=logical, blobs=refs)
+    base = Base(commit=state.commit, logical=logical, blobs=refs)
     prove(store, base)
     try:
         store.put_if_absent(base_path(base.seq), base_to_bytes(base), point="compact.manifest")

@@ -78,7 +78,11 @@ class Claims:
     def pruned(self, oldest: int) -> "Claims":
         """Without the claims that cannot matter for entries from number `oldest` on."""
         settled = [index for index, claim in enumerate(self.claims) if 0 < claim.first <= oldest]
-        return Claims(claims=self.claims[settled[-1] :]) if settled else self
+        if not settled:
+            return self
+        # What is older than the last settled claim is void under any number: retention freed the numbers below.
+        floor = replace(self.claims[settled[-1]], known=0, first=1)
+        return Claims(claims=(floor, *self.claims[settled[-1] + 1 :]))
 
 
 def read_claims(store: Store) -> Claims:
