@@ -44,7 +44,7 @@ def _choices(table: TableSpec, world_size: int, global_sharding_types: Sequence[
                 f"table {table.name!r}: {buckets} buckets do not divide over {world_size} ranks; "
                 f"set zch buckets to a multiple of {world_size}"
             )
-        # With one rank a table-wise plan is the same memory without TorchRec's bucketize in front.
+        # Hashed tables are split by bucket; with one rank a table-wise plan saves TorchRec's bucketize.
         return ["row_wise" if world_size > 1 else "table_wise"]
     if table.compute_kernels and "fused" not in table.compute_kernels:
         raise ShardingError(
@@ -58,7 +58,7 @@ def _choices(table: TableSpec, world_size: int, global_sharding_types: Sequence[
         raise ShardingError(
             f"table {table.name!r}: sharding_types {', '.join(wanted)} are not supported; use {' or '.join(_SUPPORTED)}"
         )
-    return usable
+    return usable if world_size > 1 else ["table_wise"]
 
 
 def shard(

@@ -3,6 +3,7 @@
 # ruff: noqa: SLF001  (TorchRec keeps its lookups, shardings and fused kernels private)
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -79,6 +80,9 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
         )
         self._specs = specs
         self._world_size = env.world_size
+        # TorchRec divides all features by their length (plus 1e-6) or weight as soon as one row-wise table is averaged.
+        self._has_mean_pooling_callback = False
+        self._averaged = self._row_wise_means()
 
     def _create_input_dist(self, input_feature_names: list[str]) -> None:
         super()._create_input_dist(input_feature_names)
@@ -113,20 +117,57 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
             # TorchRec's own first-batch check takes raw ids for rows and would warn about every hashed table.
             self._create_input_dist(features.keys())
             self._has_uninitialized_input_dist = False
-            if self._has_mean_pooling_callback:
-                self._init_mean_pooling_callback(features.keys(), None)
+        if self._averaged:
+            ctx.divisor = self._divisor(features)
         return super().input_dist(ctx, features)
 
     def compute(self, ctx: EmbeddingBagCollectionContext, dist_input: KJTList) -> list[torch.Tensor]:
-        return super().compute(ctx, self._remap(dist_input))
+        return list(super().compute(ctx, self._remap(dist_input)))
+
+    def output_dist(self, ctx: EmbeddingBagCollectionContext, output: list[torch.Tensor]) -> LazyAwaitable[KeyedTensor]:
+        return self._averaging(ctx, super().output_dist(ctx, output))
 
     def compute_and_output_dist(self, ctx: EmbeddingBagCollectionContext, input: KJTList) -> LazyAwaitable[KeyedTensor]:
-        return super().compute_and_output_dist(ctx, self._remap(input))
+        return self._averaging(ctx, super().compute_and_output_dist(ctx, self._remap(input)))
+
+    def _averaging(
+        self, ctx: EmbeddingBagCollectionContext, awaitable: LazyAwaitable[KeyedTensor]
+    ) -> LazyAwaitable[KeyedTensor]:
+        if self._averaged:
+            awaitable.callbacks.append(partial(_divide, divisor=ctx.divisor))
+        return awaitable
+
+    def _row_wise_means(self) -> tuple[str | None, ...]:
+        """Per output, the feature by whose length the sum over ranks is divided; empty when there is none."""
+        tables = {
+            name: table
+            for kind, sharding in zip(self._sharding_types, self._embedding_shardings, strict=True)
+            for table in sharding.embedding_tables()
+            if kind == "row_wise" and self._specs[table.name].pooling == "mean"
+            for name in table.embedding_names
+        }
+        if not tables:
+            return ()
+        return tuple(name.split("@")[0] if name in tables else None for name in self._embedding_names)
+
+    def _divisor(self, features: KeyedJaggedTensor) -> torch.Tensor:
+        """(B, Σ dims): how many ids each averaged output has, at least 1; 1 for the others."""
+        lengths = features.lengths().view(len(features.keys()), -1).clamp(min=1)
+        ones = torch.ones_like(lengths[0])
+        at = {key: number for number, key in enumerate(features.keys())}
+        counts = torch.stack([ones if name is None else lengths[at[name]] for name in self._averaged], dim=1)
+        return counts.float().repeat_interleave(torch.tensor(self._embedding_dims), dim=1)
 
     def _remap(self, features: KJTList) -> KJTList:
         write = self.training and torch.is_grad_enabled()
         remapped = [lookup.remap(jagged, write=write) for lookup, jagged in zip(self.lookups, features, strict=True)]
         return KJTList(remapped)
+
+
+def _divide(pooled: KeyedTensor, divisor: torch.Tensor) -> KeyedTensor:
+    return KeyedTensor(
+        keys=pooled.keys(), length_per_key=pooled.length_per_key(), values=pooled.values() / divisor, key_dim=1
+    )
 
 
 def _shards(tables: list[Any], specs: dict[str, TableSpec], env: ShardingEnv) -> tuple[Shard, ...]:

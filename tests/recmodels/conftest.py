@@ -43,11 +43,11 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def id_feature(name: str, **embedding: object) -> Feature:
-    """A multi-valued id feature with a table of its own name."""
+def id_feature(name: str, *, table: str = "", **embedding: object) -> Feature:
+    """A multi-valued id feature, with a table of its own name unless another is given."""
     zch = embedding.get("zch")
     size = zch.size if isinstance(zch, ZchSpec) else 64
-    settings: dict[str, object] = {"name": name, "num_embeddings": size, "dim": 4, **embedding}
+    settings: dict[str, object] = {"name": table or name, "num_embeddings": size, "dim": 4, **embedding}
     return Feature(
         name=name, kind="id", inputs=(name,), sides=(Side.USER,), is_sparse=True, value_dim=0,
         embedding=EmbeddingSpec(**settings),
@@ -116,14 +116,14 @@ class Online:
         """The logical content by reading all memory: table → key → (weight, optimizer state ..., last seen)."""
         content: dict[str, dict[int, tuple[np.ndarray, ...]]] = {}
         for lookup in self.tables._lookups:
-            for number, shard in enumerate(lookup.arena.shards):
+            for number, own in enumerate(lookup.arena.shards):
                 memory, p = lookup.memory[number], lookup.arena.params[number]
-                keys = np.arange(shard.rows) + shard.first_row
-                seen = np.zeros(shard.rows, np.int64)
-                if shard.table.zch is not None:
-                    entries = lookup.arena.entries[p[3] : p[3] + shard.rows]
+                keys = np.arange(own.rows) + own.first_row
+                seen = np.zeros(own.rows, np.int64)
+                if own.table.zch is not None:
+                    entries = lookup.arena.entries[p[3] : p[3] + own.rows]
                     keys, seen = entries[:, 0], entries[:, 1]
-                held = content.setdefault(shard.table.name, {})
+                held = content.setdefault(own.table.name, {})
                 for row in np.flatnonzero(keys >= 0):
                     state = tuple(column[row].copy() for column in memory.state.values())
                     held[int(keys[row])] = (memory.weight[row].copy(), *state, seen[row])
