@@ -16,7 +16,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec, TopicDescription
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription
 
 from stream.cursor import PartitionKey
 from stream.errors import AuthenticationError, BrokerUnreachableError, SourceError, TopicMissingError
@@ -227,3 +227,16 @@ def topic_of(future: Future[TopicDescription]) -> Topic:
 def _on_commit(error: KafkaError | None, offsets: list[TopicPartition]) -> None:
     if error is not None:
         _log.warning("event=acknowledge_failed code=%s detail=%s", error.name(), error.str())
+
+
+def create_topics(options: KafkaOptions, *, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
+    """Create those of our topics that are missing, with as many replicas as the brokers do by default."""
+    admin = AdminClient({**client_settings(options), "logger": _log})
+    new = [NewTopic(name, partitions, config=dict(settings or {})) for name in options.topics]
+    for name, future in admin.create_topics(new, request_timeout=options.deadline_s).items():
+        try:
+            future.result(options.deadline_s + 5)
+            _log.info("event=topic_created topic=%s partitions=%s", name, partitions)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise SourceError(f"topic {name} cannot be created: {error.args[0].str()}") from None

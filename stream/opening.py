@@ -60,7 +60,7 @@ def kafka_options(config: EasyRecConfig, path: str | None = None) -> KafkaOption
 def make_decoder(config: EasyRecConfig, columns: Collection[str] | None, form: str | None = None) -> Decoder:
     """The decoder of a format, `stream_config.format` by default; raise SourceError where it lacks a schema."""
     schema = declared_schema(config.data_config)
-    form = form or _declared_format(config.stream_config, schema is not None)
+    form = form or declared_format(config)
     if form == "ARROW_IPC":
         return ArrowStreamDecoder(columns)
     if form == "ARROW_IPC_BATCH":
@@ -77,8 +77,8 @@ def make_decoder(config: EasyRecConfig, columns: Collection[str] | None, form: s
     raise SourceError(f"no decoder for format {form}")
 
 
-def _declared_format(stream: stream_pb2.StreamConfig, has_schema: bool) -> str:
-    if stream.HasField("format"):
-        return stream_pb2.MessageFormat.Name(stream.format)
-    # Without a declared format the peer's rule holds: declared fields mean messages without schema.
-    return "ARROW_IPC_BATCH" if has_schema else "ARROW_IPC"
+def declared_format(config: EasyRecConfig) -> str:
+    """`stream_config.format`; without it the peer's rule: declared fields mean messages without a schema."""
+    if config.stream_config.HasField("format"):
+        return stream_pb2.MessageFormat.Name(config.stream_config.format)
+    return "ARROW_IPC" if declared_schema(config.data_config) is None else "ARROW_IPC_BATCH"

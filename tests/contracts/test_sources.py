@@ -233,6 +233,7 @@ def test_source_lag_falls_to_zero(case: Case) -> None:
         lags = [dict(source.lag())]
         for _ in _chunks(source):
             lags.append(dict(source.lag()))
+        lags.append(dict(source.lag()))
         assert all(lags[0][key] > 0 for key in keys)
         assert all(lags[-1][key] == 0 for key in keys)
 
