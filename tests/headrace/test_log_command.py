@@ -1,0 +1,100 @@
+"""`headrace log`, `status` and `rollback` on a commit log."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkpointer import CommitLog
+from checkpointer.local_store import LocalStore
+
+
+def test_log_ls_lists_the_commits(headrace: Callable[..., Any], model_dir: Path) -> None:
+    ran = headrace("log", "ls", model_dir, "--json")
+    assert ran.code == 0
+    assert [line["seq"] for line in json.loads(ran.out)] == [1, 2, 3]
+    shown = headrace("log", "ls", model_dir, "--last", 1)
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["seq", "3"]
+
+
+def test_log_show_tells_tables_positions_and_accounting(headrace: Callable[..., Any], model_dir: Path) -> None:
+    found = json.loads(headrace("log", "show", model_dir, 2, "--json").out)
+    assert found["tables"] == {"user/zch": {"put": 2, "deleted": 0}}
+    assert found["stream"][0]["cursors"][0]["offset"] == "20"
+    assert found["figures"] == {"auc": 0.5}
+    assert json.loads(headrace("log", "show", model_dir, "--json").out)["seq"] == 3
+
+
+def test_log_show_names_a_commit_that_is_not_there(headrace: Callable[..., Any], model_dir: Path) -> None:
+    ran = headrace("log", "show", model_dir, 9)
+    assert ran.code == 1
+    assert "9.json: missing" in ran.errors
+    assert ran.errors.count("\n") == 1
+
+
+def test_log_show_of_an_empty_directory_says_what_to_do(headrace: Callable[..., Any], tmp_path: Path) -> None:
+    ran = headrace("log", "show", tmp_path)
+    assert ran.code == 2
+    assert "holds no commit yet; train first" in ran.errors
+
+
+def test_log_verify_is_sound_until_a_bit_flips(headrace: Callable[..., Any], model_dir: Path) -> None:
+    assert headrace("log", "verify", model_dir).code == 0
+    blob = next(model_dir.glob("log/blobs/**/*.blob"))
+    content = bytearray(blob.read_bytes())
+    content[len(content) // 2] ^= 1
+    blob.chmod(0o644)
+    blob.write_bytes(content)
+    ran = headrace("log", "verify", model_dir, "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["findings"][0]["flaw"] == "altered"
+    assert "1 flaws" in headrace("log", "verify", model_dir).out
+
+
+def test_log_compact_writes_a_base(headrace: Callable[..., Any], model_dir: Path) -> None:
+    done = json.loads(headrace("log", "compact", model_dir, "--json").out)
+    assert done["base"] == 3
+    restored = CommitLog(LocalStore(model_dir)).restore()
+    assert sum(len(part) for part in restored.tables) == 6
+    assert headrace("log", "verify", model_dir).code == 0
+
+
+def test_log_revert_goes_on_from_an_older_commit(headrace: Callable[..., Any], model_dir: Path) -> None:
+    ran = headrace("log", "revert", model_dir, 1, "--from-now")
+    assert ran.code == 0, ran.errors
+    head = CommitLog(LocalStore(model_dir)).head()
+    assert head is not None
+    assert (head.seq, head.step, head.from_now) == (4, 1, True)
+    assert head.forked is not None
+    assert head.forked.seq == 1
+
+
+def test_status_tells_commit_version_and_accounting(headrace: Callable[..., Any], model_dir: Path) -> None:
+    found = json.loads(headrace("status", model_dir, "--json").out)
+    assert found["commit"]["seq"] == 3
+    assert found["version"] == {"served": "none yet"}
+    assert found["accounting"]["clicks"].startswith("received=30 trained=30 late=0")
+    assert "unknown" in found["lag"]
+    assert "received=30" in headrace("status", model_dir).out
+
+
+def test_status_asks_the_brokers_for_the_lag(
+    headrace: Callable[..., Any], model_dir: Path, write_config: Callable[..., Path], embedded_broker: Any
+) -> None:
+    embedded_broker.create("clicks")
+    embedded_broker.produce("clicks", [b"x"] * 37)
+    path = write_config(brokers=embedded_broker.bootstrap)
+    found = json.loads(headrace("status", model_dir, "--config", path, "--json").out)
+    assert found["lag"] == {"clicks/0": 7}
+
+
+@pytest.mark.parametrize("arguments", [["rollback"], ["rollback", "1"]])
+def test_rollback_says_that_nothing_is_served(
+    headrace: Callable[..., Any], model_dir: Path, arguments: list[str]
+) -> None:
+    command, *seq = arguments
+    ran = headrace(command, model_dir, *seq)
+    assert ran.code == 1
+    assert "nothing is served" in ran.errors
