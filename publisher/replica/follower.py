@@ -171,6 +171,7 @@ class Follower:
         side = Side(contract, tables, self._dense.load(version, contract, state), version)
         rows = side.apply(read_patches(self._store, version, contract, plan), self._pause)
         side.take(version, side.dense)
+        side.warm()
         if current is not None and version.version < current.number:
             self._metrics.rollbacks.inc()
         self._flip(side)

@@ -1,5 +1,6 @@
 """One side of the switch: tables, dense half and version, which together answer requests."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -91,6 +92,12 @@ class Side:
         for name, array in found.items():
             if not np.isfinite(array).all():
                 raise VersionError(Reason.CORRUPT, f"version {self.number}: output {name} of a row of zeros is {array}")
+
+    def warm(self) -> None:
+        """Predict a row of nulls, so that no request waits for a kernel to compile; rows that need values are skipped."""
+        names = self.contract.features.input_columns
+        with contextlib.suppress(RequestError):
+            self.predict(pa.RecordBatch.from_arrays([pa.nulls(1)] * len(names), names=list(names)))
 
     def predict(self, rows: pa.RecordBatch) -> Predictions:
         """Predict rows of raw columns; RequestError names the first bad row and its column."""

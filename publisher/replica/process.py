@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 # length of a request.
 _SWITCH_INTERVAL_S = 0.0005
 _READER_S = 1.0
+_CLOSE_S = 1.0
 _STOP_S = 5.0
 
 
@@ -109,15 +110,17 @@ async def _run(server: InferenceServer, listening: socket.socket, parts: _Parts,
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stopping.set)
-    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=options.drain_s)
+    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=_CLOSE_S)
     await runner.setup()
-    await web.SockSite(runner, listening).start()
+    site = web.SockSite(runner, listening)
+    await site.start()
     host, port = listening.getsockname()[:2]
     logger.info("serving model=%s url=http://%s:%d", options.name, f"[{host}]" if ":" in host else host, port)
     parts.start()
     await stopping.wait()
     logger.info("draining limit=%.1f s", options.drain_s)
-    server.drain()
+    await site.stop()
+    await server.drain(options.drain_s)
     await runner.cleanup()
     await loop.run_in_executor(None, parts.stop)
     server.close()

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 VERSION_HEADER: Final = "headrace-version"
 _BODY_TIMEOUT_S: Final = 30.0
+_QUIET_S: Final = 0.1
 _OPEN_PATHS: Final = frozenset({"/v2/health/live", "/v2/health/ready"})
 _ANSWERED_BY: Final = web.RequestKey("answered_by", int)
 
@@ -61,6 +62,7 @@ class InferenceServer:
         self._token = Token(options.token_file) if options.token_file else None
         self._workers = ThreadPoolExecutor(options.workers, thread_name_prefix="infer")
         self._in_flight = 0
+        self._active = 0
         self._draining = False
         metrics.watch(self._figures)
 
@@ -88,9 +90,19 @@ class InferenceServer:
             )
         return app
 
-    def drain(self) -> None:
-        """Answer `not ready` from now on; requests are still served."""
+    async def drain(self, limit_s: float) -> None:
+        """Answer `not ready`, end each connection with its next answer, and return once no request has come for a moment.
+
+        aiohttp's own shutdown drops what still arrives on open connections, also the rest of a body.
+        """
         self._draining = True
+        loop = asyncio.get_running_loop()
+        end = loop.time() + limit_s
+        quiet = loop.time()
+        while loop.time() < end and loop.time() - quiet < _QUIET_S:
+            await asyncio.sleep(_QUIET_S / 10)
+            if self._active:
+                quiet = loop.time()
 
     def close(self) -> None:
         """End the worker threads, after what they are doing."""
@@ -100,6 +112,7 @@ class InferenceServer:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Check the token, turn every error into its document, name the version."""
         response: web.StreamResponse
+        self._active += 1
         try:
             self._authorize(request)
             response = await handler(request)
@@ -110,6 +123,10 @@ class InferenceServer:
         except Exception:
             logger.exception("request failed path=%s", request.path)
             response = _error(500, "the replica failed; its log says why")
+        finally:
+            self._active -= 1
+        if self._draining:
+            response.force_close()
         side = self._switch.current
         version = request.get(_ANSWERED_BY, side.number if side else None)
         if version is not None:
@@ -269,6 +286,8 @@ async def _read(request: web.Request) -> bytes:
             return await request.read()
     except TimeoutError:
         raise RequestError(408, f"the body did not arrive within {_BODY_TIMEOUT_S:.0f} s") from None
+    except web.RequestPayloadError as error:
+        raise RequestError(400, f"the body cannot be read: {' '.join(str(error).split())}") from error
 
 
 def _infer_response(body: Body) -> web.Response:
