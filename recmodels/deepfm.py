@@ -1,7 +1,5 @@
 """DeepFM: a linear part, pairwise products and an MLP over shared embeddings."""
 
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 
@@ -43,6 +41,9 @@ class DeepFM(RankModel):
         wide = groups["wide"].sum(dim=1, keepdim=True)
         fm = self.fm(groups[self._fm_group].reshape(-1, self._fm_fields, self._fm_dim))
         deep = self.deep(groups["deep"])
+        out: Tensor
         if self.final is None:
-            return cast(Tensor, wide + fm.sum(dim=1, keepdim=True) + self.output(deep))
-        return cast(Tensor, self.output(self.final(torch.cat([wide, fm, deep], dim=1))))
+            out = wide + fm.sum(dim=1, keepdim=True) + self.output(deep)
+        else:
+            out = self.output(self.final(torch.cat([wide, fm, deep], dim=1)))
+        return out

@@ -1,7 +1,5 @@
 """MultiTower: one MLP per feature group, joined by a final one."""
 
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 
@@ -36,4 +34,5 @@ class MultiTower(RankModel):
 
     def score(self, groups: dict[str, Tensor]) -> Tensor:
         towers = [tower(groups[name]) for name, tower in zip(self._inputs, self.towers, strict=True)]
-        return cast(Tensor, self.output(self.final(torch.cat(towers, dim=1))))
+        out: Tensor = self.output(self.final(torch.cat(towers, dim=1)))
+        return out

@@ -25,7 +25,16 @@ _MODELS: dict[str, type[BaseModel]] = {}
 _ModelClass = TypeVar("_ModelClass", bound=type[BaseModel])
 
 # The modules of the catalogue; each registers its models when it is imported.
-_CATALOGUE = ("recmodels.deepfm", "recmodels.multi_tower")
+_CATALOGUE = (
+    "recmodels.dcn",
+    "recmodels.deepfm",
+    "recmodels.dlrm",
+    "recmodels.mask_net",
+    "recmodels.multi_tower",
+    "recmodels.wide_and_deep",
+    "recmodels.wukong",
+    "recmodels.xdeepfm",
+)
 
 
 def register_model(cls: _ModelClass) -> _ModelClass:
@@ -71,7 +80,9 @@ def create_model(config: "EasyRecConfig", features: "FeatureSet", *, device: tor
         _import_plugin(plugin)
     cls = model_class(model_name(config.model_config))
     layout = create_layout(features.features, config.model_config)
-    group = EmbeddingGroup(features.features, layout, device or torch.device("cpu"), seed=config.seed)
+    # Tables are built of torch modules, which draw values that they then throw away.
+    with torch.random.fork_rng(devices=[]):
+        group = EmbeddingGroup(features.features, layout, device or torch.device("cpu"), seed=config.seed)
     inputs = ModelInputs(embedding_group=group, labels=features.labels, sample_weights=features.weights)
     return build_model(cls, config.model_config, inputs, seed=config.seed)
 
