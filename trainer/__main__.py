@@ -1,0 +1,60 @@
+"""`torchrun -m trainer CONFIG`: one rank of the trainer."""
+
+import argparse
+import logging
+import os
+import socket
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="trainer", description="One rank of the trainer, started by torchrun.")
+    parser.add_argument("config", metavar="CONFIG")
+    parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
+    parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
+    parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus port of rank 0; rank n adds n; 0: none")
+    return parser
+
+
+def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Train; what can be expected to go wrong is one line on stderr and exit code 1."""
+    args = _parser().parse_args(arguments)
+    rank, world = int(environment.get("RANK", "0")), int(environment.get("WORLD_SIZE", "1"))
+    logging.basicConfig(
+        level=environment.get("HEADRACE_LOG_LEVEL", "info").upper(),
+        format=f"%(asctime)s %(levelname)s rank={rank} %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    for noisy in ("torchrec", "torch.fx", "torch.distributed"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+    # Importing takes seconds: a standby is worth having because it has done that before it waits.
+    from checkpointer.faults_kill import faults_from
+    from protos.load import load_config
+    from trainer.errors import EXPECTED
+    from trainer.run import Launch, stopping_on_signals, train
+    from trainer.workers import Rank
+
+    stop = threading.Event()
+    launch = Launch(
+        rank=Rank(rank=rank, world_size=world),
+        host=f"{socket.gethostname()} pid {os.getpid()}",
+        take_over=args.take_over,
+        standby=args.standby,
+        metrics_port=args.metrics_port,
+        faults=faults_from(environment.get("HEADRACE_FAULT", "")),
+    )
+    try:
+        with stopping_on_signals(stop):
+            train(load_config(args.config), launch, stop)
+    except EXPECTED as error:
+        logging.getLogger("trainer").error("%s", error)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:], os.environ))

@@ -1,0 +1,148 @@
+"""When and how a rank hands its state over for a commit, and what follows from how the commit ended."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from checkpointer.errors import CheckpointError, FencedError
+from stream.cursor import Cursor
+from stream.feed import Feed
+from trainer.committer import Committer, Outcome, Snapshot
+from trainer.dense import capture, capture_rng
+from trainer.errors import TrainerError
+from trainer.learner import Learner, metric_arrays
+from trainer.monitor import Monitor
+from trainer.options import TrainOptions
+from trainer.position import Position
+
+logger = logging.getLogger(__name__)
+
+MAX_FAILURES = 5
+
+
+class CommitDesk:
+    """Seal when due, hand over, and confirm or take back when the outcome is known.
+
+    One commit is in flight at a time. By interval, one that comes due meanwhile merges into the next; by steps,
+    training waits for the one in flight, so that commit boundaries are the same in every run.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        position: Position,
+        committer: Committer,
+        *,
+        options: TrainOptions,
+        rank: int,
+        feed: Feed,
+        monitor: Monitor,
+        has_base: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._learner = learner
+        self._position = position
+        self._committer = committer
+        self._options = options
+        self._rank = rank
+        self._feed = feed
+        self._monitor = monitor
+        self._needs_base = not has_base
+        self._clock = clock
+        self._last = clock()
+        self._last_step = position.step
+        self._last_moves = position.moves
+        self._failures = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a commit is in flight."""
+        return self._committer.busy
+
+    def due(self) -> bool:
+        """Whether what was learnt since the last seal should be committed now."""
+        if self._needs_base:
+            return True
+        elapsed = (self._clock() - self._last) * 1000
+        steps = self._position.step - self._last_step
+        if self._options.cadence.steps:
+            return self._options.cadence.due(steps=steps, elapsed_ms=elapsed)
+        return self._options.cadence.due(steps=self._position.moves - self._last_moves, elapsed_ms=elapsed)
+
+    def commit_when_free(self, *, others_busy: bool) -> None:
+        """Seal and hand over; while a commit is in flight somewhere, wait for it (by steps) or merge (by interval)."""
+        if others_busy and not self._options.cadence.steps:
+            return
+        self._wait()
+        self._commit()
+
+    def settle(self) -> None:
+        """Take the outcome of the commit in flight, when it is known."""
+        outcome = self._committer.outcome(0.0)
+        if outcome is not None:
+            self._judge(outcome)
+
+    def finish(self) -> None:
+        """Commit everything learnt, and wait until it is durable."""
+        self._wait()
+        if self._needs_base or self._position.moves != self._last_moves:
+            self._commit()
+            self._wait()
+        if self._failures:
+            raise TrainerError("the last commit failed; restart from the newest one")
+
+    def _wait(self) -> None:
+        outcome = self._committer.outcome(None)
+        if outcome is not None:
+            self._judge(outcome)
+
+    def _commit(self) -> None:
+        started = self._clock()
+        position, learner = self._position, self._learner
+        if self._needs_base:
+            learner.tables.touch_all()
+        tables = tuple(learner.tables.seal())
+        metrics = learner.metrics.state()
+        dense = metric_arrays(self._rank, metrics) | capture_rng(self._rank)
+        if self._rank == 0:
+            dense |= capture(learner.half, learner.dense)
+        keep = self._options.keep_every_steps
+        snapshot = Snapshot(
+            step=position.step,
+            event_time_ms=position.event_time_ms,
+            broker_time_ms=position.broker_time_ms,
+            full=self._needs_base,
+            keep=bool(keep) and position.step // keep > self._last_step // keep,
+            tables=tables,
+            dense=dense,
+            metrics=metrics,
+            stream=position.progress.to_proto(),
+            dead=position.take_dead(),
+        )
+        position.progress.clear_increment()
+        self._last, self._last_step, self._last_moves = started, position.step, position.moves
+        self._needs_base = False
+        self._monitor.seal_seconds.observe(self._clock() - started)
+        self._committer.submit(snapshot)
+
+    def _judge(self, outcome: Outcome) -> None:
+        """Confirm what is durable; take back what is not, so that the next commit carries it."""
+        learner, position = self._learner, self._position
+        self._monitor.commit_seconds.observe(outcome.seconds)
+        if outcome.commit is not None:
+            learner.tables.confirm()
+            self._failures = 0
+            self._monitor.committed(outcome.commit.seq, outcome.commit.bytes)
+            self._feed.acknowledge({c.key: c for c in map(Cursor.from_proto, outcome.snapshot.stream.cursors)})
+            return
+        learner.tables.restore_touched()
+        position.progress.restore_increment(outcome.snapshot.stream)
+        position.dead = [*outcome.snapshot.dead, *position.dead]
+        self._needs_base = self._needs_base or outcome.snapshot.full
+        self._last_moves = -1
+        self._failures += 1
+        self._monitor.failed()
+        if isinstance(outcome.error, FencedError) or not isinstance(outcome.error, CheckpointError):
+            raise TrainerError(f"commits cannot go on: {outcome.error}") from outcome.error
+        if self._failures >= MAX_FAILURES:
+            raise TrainerError(f"{self._failures} commits in a row failed: {outcome.error}") from outcome.error

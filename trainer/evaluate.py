@@ -1,0 +1,135 @@
+"""Evaluate and predict offline with the model of a commit."""
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import torch
+
+from checkpointer import CommitLog
+from checkpointer.open_store import StoreOptions, open_store
+from features import FeatureSet, create_features
+from protos.pipeline_pb2 import EasyRecConfig
+from recmodels.wrappers import PredictWrapper
+from stream import open_source
+from stream.feed import Feed, FeedOptions
+from stream.progress import Progress
+from trainer.errors import TrainerConfigError
+from trainer.learner import Learner, create_learner
+from trainer.resume import resume
+from trainer.workers import Rank, Workers
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """Metrics by name over `rows` rows; `rejected` are dead-lettered, late, filtered or duplicate."""
+
+    commit: int
+    rows: int
+    rejected: int
+    metrics: dict[str, float]
+
+
+def evaluate(config: EasyRecConfig, *, path: str = "", seq: int | None = None) -> Evaluation:
+    """Evaluate a commit (default: the newest) on `path` (default: eval_input_path)."""
+    path = path or config.eval_input_path
+    if not path:
+        raise TrainerConfigError("eval_input_path is empty; set it, or pass the path to evaluate on")
+    features = create_features(config)
+    workers = Workers(Rank())
+    try:
+        learner, commit = _restored(config, features, seq)
+        rows, rejected, steps = 0, 0, 0
+        with torch.no_grad():
+            for cut_rows, lost in _cuts(config, features, path, list(features.columns)):
+                rejected += lost
+                if not cut_rows.num_rows:
+                    continue
+                batch = features.parse(cut_rows)
+                _, (losses, predictions, _) = learner.wrapped(batch)
+                learner.model.update_metric(predictions, batch, losses)
+                rows, steps = rows + cut_rows.num_rows, steps + 1
+                if config.eval_config.num_steps and steps >= config.eval_config.num_steps:
+                    break
+        metrics = {name: float(value) for name, value in learner.model.compute_metric().items()} if rows else {}
+        return Evaluation(commit=commit, rows=rows, rejected=rejected, metrics=metrics)
+    finally:
+        workers.close()
+
+
+def predict(
+    config: EasyRecConfig,
+    *,
+    path: str,
+    columns: tuple[str, ...] = (),
+    reserved: tuple[str, ...] = (),
+    seq: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the `reserved` columns of the input beside the predictions (all, or `columns`), batch by batch."""
+    features = create_features(config)
+    workers = Workers(Rank())
+    try:
+        learner, _ = _restored(config, features, seq)
+        wrapper = PredictWrapper(learner.model, columns=columns)
+        needed = list(dict.fromkeys([*features.input_columns, *reserved]))
+        for rows, _ in _cuts(config, features, path, needed, serving=True):
+            if not rows.num_rows:
+                continue
+            predictions = wrapper(features.parse(rows, labels=False))
+            kept = {name: rows.column(name) for name in reserved}
+            yield pa.RecordBatch.from_pydict(kept | {name: _column(value) for name, value in predictions.items()})
+    finally:
+        workers.close()
+
+
+def _restored(config: EasyRecConfig, features: FeatureSet, seq: int | None) -> tuple[Learner, int]:
+    log = CommitLog(open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3)))
+    head = log.head()
+    if head is None:
+        raise TrainerConfigError(f"{config.model_dir} holds no commit; train first")
+    learner = create_learner(config, features, device=torch.device("cpu"))
+    resume(log, head.seq if seq is None else seq, learner, rank=0, keys=(), seed=config.seed)
+    learner.wrapped.eval()
+    return learner, head.seq if seq is None else seq
+
+
+def _cuts(
+    config: EasyRecConfig, features: FeatureSet, path: str, columns: list[str], *, serving: bool = False
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Batches of the bounded input at `path`, and how many rows each left out."""
+    bounded = EasyRecConfig()
+    bounded.CopyFrom(config)
+    bounded.stream_config.stop_at_end = True
+    bounded.data_config.drop_remainder = False
+    size = config.data_config.eval_batch_size or config.data_config.batch_size
+    options = FeedOptions.from_proto(bounded, columns=columns, batch_size=size)
+    source = open_source(bounded, path=path, columns=options.all_columns)
+    feed = Feed(
+        source,
+        options,
+        validate=lambda rows: features.validate(rows, serving=serving),
+        progress=Progress(),
+        keys=source.partitions(),
+        clock=time.monotonic,
+    )
+    try:
+        while not feed.finished:
+            cut = feed.next(1.0)
+            if cut is not None:
+                counts = cut.accounting.values()
+                yield cut.rows, sum(count.received - count.trained for count in counts)
+    finally:
+        feed.close()
+        source.close()
+
+
+def _column(value: torch.Tensor) -> pa.Array:
+    """One prediction as a column: a list per row where it has more than one number."""
+    array = value.numpy()
+    if array.ndim == 1:
+        return pa.array(array)
+    return pa.FixedSizeListArray.from_arrays(pa.array(array.reshape(-1)), array.shape[1])

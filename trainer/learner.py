@@ -1,0 +1,121 @@
+"""What learns: the model behind DistributedModelParallel, its tables, its optimizers and its progressive metrics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.optim import Optimizer
+from torchrec.distributed.model_parallel import DistributedModelParallel
+
+from features import Batch, FeatureSet
+from protos.pipeline_pb2 import EasyRecConfig
+from recmodels.base_model import BaseModel
+from recmodels.embedding_group import EmbeddingGroup
+from recmodels.layout import Layout, create_layout
+from recmodels.metrics import ProgressiveMetrics
+from recmodels.optimizers import (
+    Clipping,
+    DenseOptimizer,
+    SparseOptimizer,
+    clip_gradients,
+    dense_optimizer,
+    sparse_optimizer,
+)
+from recmodels.registry import create_model
+from recmodels.sharding import shard
+from recmodels.tables import ShardedTables
+from recmodels.wrappers import DenseHalf, TrainOutput, TrainWrapper
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Learner:
+    """One rank's share of the model. `half` is its dense half, `empty` the batch of a rank without rows."""
+
+    model: BaseModel
+    wrapped: DistributedModelParallel
+    half: DenseHalf
+    layout: Layout
+    tables: ShardedTables
+    sparse: SparseOptimizer
+    fused: Optimizer
+    dense: DenseOptimizer
+    clipping: Clipping
+    metrics: ProgressiveMetrics
+    empty: Batch
+    digest: str
+
+    def step(self, batch: Batch, *, scale: float, event_time_ms: int) -> Tensor:
+        """Learn from one batch and return its loss.
+
+        1. forward  2. backward, which updates the rows  3. dense update  4. reserved rows  5. metrics, from the
+        predictions made before the update
+        """
+        self.tables.set_event_time(event_time_ms)
+        self.sparse.set_rate(self.fused, self.dense.steps)
+        output: TrainOutput = self.wrapped(batch)
+        total, (_, predictions, _) = output
+        (total * scale).backward()
+        clip_gradients(self.half.parameters(), self.clipping)
+        self.dense.step()
+        self.dense.zero_grad()
+        self.tables.after_step()
+        self._observe(predictions, batch)
+        return total.detach()
+
+    def _observe(self, predictions: Mapping[str, Tensor], batch: Batch) -> None:
+        if "probs" not in predictions or predictions["probs"].ndim != 1:
+            return
+        label = batch.labels[self.model.labels[0]]
+        self.metrics.update(predictions["probs"].numpy(), label.numpy())
+
+
+def create_learner(config: EasyRecConfig, features: FeatureSet, *, device: torch.device) -> Learner:
+    """Build, shard and wire the model of `config`; the process group exists."""
+    model = create_model(config, features, device=device)
+    layout = create_layout(features.features, config.model_config)
+    sparse = sparse_optimizer(config.train_config.sparse_optimizer)
+    group = model.embedding_group
+    if not isinstance(group, EmbeddingGroup):
+        raise TypeError(f"a model that trains has an EmbeddingGroup, got {type(group).__name__}")
+    sparse.attach(group.sparse_parameters())
+    half = DenseHalf(model)
+    world = dist.group.WORLD
+    if world is None:
+        raise RuntimeError("the process group does not exist; create Workers first")
+    wrapped = shard(
+        TrainWrapper(model, mixed_precision=config.train_config.mixed_precision, device_type=device.type),
+        layout,
+        process_group=world,
+        device=device,
+        global_sharding_types=tuple(config.train_config.global_embedding_constraints.sharding_types),
+    )
+    return Learner(
+        model=model,
+        wrapped=wrapped,
+        half=half,
+        layout=layout,
+        tables=ShardedTables.of(wrapped, layout),
+        sparse=sparse,
+        fused=wrapped.fused_optimizer,
+        dense=dense_optimizer(config.train_config.dense_optimizer, half.named_parameters()),
+        clipping=Clipping.from_proto(config.train_config.grad_clipping),
+        metrics=ProgressiveMetrics(),
+        empty=empty_batch(features),
+        digest=features.digest(),
+    )
+
+
+def empty_batch(features: FeatureSet) -> Batch:
+    """A batch of no rows, for a rank that has none in a step that others take."""
+    columns = {name: pa.array([], pa.int64()) for name in features.input_columns}
+    targets = {name: pa.array([], pa.float32()) for name in (*features.labels, *features.weights)}
+    return features.parse(pa.RecordBatch.from_pydict({**columns, **targets}))
+
+
+def metric_arrays(rank: int, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Name one rank's metric state for a commit."""
+    return {f"metrics/{rank}/{name}": value for name, value in state.items()}

@@ -1,0 +1,106 @@
+"""The continuous loop: learn from one batch after the other, and commit what was learnt when it is due."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import torch
+
+from trainer.desk import CommitDesk
+from trainer.learner import Learner
+from trainer.monitor import Monitor
+from trainer.options import TrainOptions
+from trainer.position import Position
+from trainer.prefetch import Prefetcher, Prepared
+from trainer.workers import Decision, Vote, Workers
+
+_WAIT_S = 0.02
+
+
+class Trainer:
+    """Train for ever, or until the source ends, `num_steps` are done or `stop` is set.
+
+    Every rank runs the same loop and takes part in every step, with an empty batch where it has no rows.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        options: TrainOptions,
+        workers: Workers,
+        prefetcher: Prefetcher,
+        position: Position,
+        desk: CommitDesk,
+        monitor: Monitor,
+        stop: threading.Event,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._learner = learner
+        self._options = options
+        self._workers = workers
+        self._prefetcher = prefetcher
+        self._position = position
+        self._desk = desk
+        self._monitor = monitor
+        self._stop = stop
+        self._clock = clock
+        self._loss = torch.zeros(())
+
+    def run(self) -> None:
+        """Run to the end.
+
+        1. take a batch  2. vote with the other ranks  3. commit what was learnt before it, when due
+        4. learn from it  5. move the position
+        """
+        while True:
+            prepared, waited = self._take()
+            decision = self._workers.decide(self._vote(prepared))
+            self._desk.settle()
+            if decision.commit:
+                self._desk.commit_when_free(others_busy=decision.busy)
+            started = self._clock()
+            if decision.rows:
+                self._learn(prepared, decision)
+            if prepared is not None:
+                self._position.advance(prepared.cut)
+                self._monitor.step(prepared.cut, seconds=self._clock() - started, waited=waited)
+            if decision.rows:
+                self._log()
+            if decision.stop or decision.finished or self._done():
+                break
+        self._desk.finish()
+
+    def _take(self) -> tuple[Prepared | None, float]:
+        started = self._clock()
+        prepared = self._prefetcher.next(0.0) or self._prefetcher.next(_WAIT_S)
+        return prepared, self._clock() - started
+
+    def _vote(self, prepared: Prepared | None) -> Vote:
+        cut = prepared.cut if prepared is not None else None
+        return Vote(
+            rows=cut.rows.num_rows if cut is not None else 0,
+            event_time_ms=int(cut.event_time_ms.max()) if cut is not None and len(cut.event_time_ms) else -1,
+            finished=prepared is None and self._prefetcher.finished,
+            stop=self._stop.is_set(),
+            commit=self._desk.due(),
+            busy=self._desk.busy,
+        )
+
+    def _learn(self, prepared: Prepared | None, decision: Decision) -> None:
+        batch = prepared.batch if prepared is not None and prepared.batch is not None else self._learner.empty
+        # Gradients are divided by the world size: undo that, and weigh by the rows that are truly there.
+        scale = batch.size * self._workers.world_size / decision.rows
+        event_time_ms = self._position.observe(decision.event_time_ms)
+        self._loss = self._learner.step(batch, scale=scale, event_time_ms=event_time_ms)
+        self._position.step += 1
+
+    def _done(self) -> bool:
+        return 0 < self._options.num_steps <= self._position.step
+
+    def _log(self) -> None:
+        step, every = self._position.step, self._options.log_every_steps
+        if every and step % every == 0:
+            figures = {name: value for name, value in self._learner.metrics.values().items() if value == value}
+            self._monitor.scalars(step, {"loss": float(self._loss), **figures})
+            self._monitor.tables(self._learner.tables.figures())

@@ -1,0 +1,96 @@
+"""What the trainer shows: log lines, TensorBoard scalars, Prometheus figures."""
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from torch.utils.tensorboard import SummaryWriter
+
+from recmodels.tables import TableFigures
+from stream.feed import Cut
+from stream.source import PartitionKey
+
+logger = logging.getLogger(__name__)
+
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+class Monitor:
+    """Figures of one rank, in a registry of its own; `port` 0 serves nothing, an empty folder draws nothing."""
+
+    def __init__(self, *, port: int = 0, tensorboard_dir: str = "") -> None:
+        self.registry = CollectorRegistry()
+        self.rows = self._counter("rows", "Rows by what became of them.", "topic", "outcome")
+        self.commits = self._counter("commits", "Commits by outcome.", "outcome")
+        self.step_seconds = self._histogram("step_seconds", "Time of one step.")
+        self.wait_seconds = self._histogram("input_wait_seconds", "Time a step waited for its batch.")
+        self.seal_seconds = self._histogram("seal_seconds", "Training time that one commit took.")
+        self.commit_seconds = self._histogram("commit_seconds", "From hand-over to durable.")
+        self.lag = self._gauge("lag_messages", "Messages not yet read.", "topic", "partition")
+        self.table = self._gauge("table", "Figures of a table shard.", "table", "figure")
+        self.last_commit = self._gauge("commit_seq", "Number of the newest commit.")
+        self.commit_bytes = self._gauge("commit_bytes", "Size of the newest commit.")
+        self._board = SummaryWriter(tensorboard_dir) if tensorboard_dir else None
+        self._server: WSGIServer | None = None
+        self._thread: threading.Thread | None = None
+        if port:
+            self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=self.registry)
+
+    def step(self, cut: Cut, *, seconds: float, waited: float) -> None:
+        """Count one cut of the feed."""
+        self.step_seconds.observe(seconds)
+        self.wait_seconds.observe(waited)
+        for topic, counts in cut.accounting.items():
+            for outcome, rows in asdict(counts).items():
+                if rows:
+                    self.rows.labels(topic, outcome).inc(rows)
+
+    def committed(self, seq: int, size: int) -> None:
+        """Count a durable commit."""
+        self.commits.labels("durable").inc()
+        self.last_commit.set(seq)
+        self.commit_bytes.set(size)
+        logger.info("committed seq=%d bytes=%d", seq, size)
+
+    def failed(self) -> None:
+        """Count a commit that failed."""
+        self.commits.labels("failed").inc()
+
+    def lagging(self, lag: Mapping[PartitionKey, int]) -> None:
+        """Show how far each partition is behind."""
+        for (topic, partition), messages in lag.items():
+            self.lag.labels(topic, str(partition)).set(messages)
+
+    def tables(self, figures: Iterable[TableFigures]) -> None:
+        """Show what the tables hold and did."""
+        for figure in figures:
+            for name in ("size", "capacity", "hits", "inserts", "evictions", "collisions", "unadmitted"):
+                self.table.labels(figure.table, name).set(getattr(figure, name))
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Log and draw one line of figures."""
+        logger.info("step=%d %s", step, " ".join(f"{name}={value:.6g}" for name, value in values.items()))
+        if self._board is not None:
+            for name, value in values.items():
+                self._board.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        """Flush TensorBoard and stop the endpoint."""
+        if self._board is not None:
+            self._board.close()
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"headrace_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"headrace_{name}", text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str) -> Histogram:
+        return Histogram(f"headrace_{name}", text, registry=self.registry, buckets=_SECONDS)

@@ -1,0 +1,82 @@
+"""What the trainer reads from a configuration, checked once."""
+
+from dataclasses import dataclass
+
+from protos.pipeline_pb2 import EasyRecConfig
+from trainer.errors import TrainerConfigError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cadence:
+    """When a commit is due: every `steps` optimizer steps, or every `interval_ms` of the process clock.
+
+    Steps make commit boundaries reproducible; the interval follows the clock.
+
+    >>> Cadence(interval_ms=500, steps=0).due(steps=3, elapsed_ms=499.0)
+    False
+    >>> Cadence(interval_ms=500, steps=3).due(steps=3, elapsed_ms=0.0)
+    True
+    """
+
+    interval_ms: int
+    steps: int
+
+    def due(self, *, steps: int, elapsed_ms: float) -> bool:
+        """Whether a commit is due `steps` steps and `elapsed_ms` after the previous one."""
+        if self.steps:
+            return steps >= self.steps
+        return self.interval_ms > 0 and steps > 0 and elapsed_ms >= self.interval_ms
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainOptions:
+    """Options of a run; a batch is `batch_size` rows per rank."""
+
+    model_dir: str
+    batch_size: int
+    num_steps: int
+    num_epochs: int
+    cadence: Cadence
+    keep_every_steps: int
+    log_every_steps: int
+    tensorboard: bool
+    clip_norm: float
+    clip_value: float
+    norm_type: float
+    seed: int
+    prefetch: int
+    drop_remainder: bool
+
+    @classmethod
+    def from_proto(cls, config: EasyRecConfig) -> "TrainOptions":
+        """Read and check the options of `config`."""
+        train, data, checkpoint = config.train_config, config.data_config, config.checkpoint_config
+        if not config.model_dir:
+            raise TrainerConfigError('model_dir is empty; set model_dir: "/path/of/the/model"')
+        if not config.HasField("train_config") or not train.HasField("sparse_optimizer"):
+            raise TrainerConfigError(
+                "train_config.sparse_optimizer is not set; name one, e.g. rowwise_adagrad_optimizer"
+            )
+        if data.batch_size == 0:
+            raise TrainerConfigError("data_config.batch_size is 0; set the rows of one batch of one rank")
+        clip = train.grad_clipping
+        kind = clip.clipping_type.lower() if train.HasField("grad_clipping") else "none"
+        return cls(
+            model_dir=config.model_dir,
+            batch_size=data.batch_size,
+            num_steps=train.num_steps,
+            num_epochs=train.num_epochs,
+            cadence=Cadence(
+                interval_ms=checkpoint.commit_interval_ms,
+                steps=checkpoint.commit_interval_steps,
+            ),
+            keep_every_steps=train.save_checkpoints_steps,
+            log_every_steps=train.log_step_count_steps,
+            tensorboard=train.use_tensorboard,
+            clip_norm=clip.max_gradient if kind == "norm" else 0.0,
+            clip_value=clip.max_gradient if kind == "value" else 0.0,
+            norm_type=clip.norm_type,
+            seed=config.seed,
+            prefetch=config.stream_config.prefetch_batches,
+            drop_remainder=data.drop_remainder,
+        )

@@ -1,0 +1,38 @@
+"""Where training stands: trained rows, step, clock of event time. It moves when a batch is trained, never at decode."""
+
+from dataclasses import dataclass, field
+
+from stream.deadletter import DeadLetter
+from stream.feed import Cut
+from stream.progress import Progress
+
+
+@dataclass(kw_only=True, slots=True)
+class Position:
+    """The trained position of one rank; `event_time_ms` is the greatest event time that any rank trained."""
+
+    progress: Progress
+    rank: int = 0
+    step: int = 0
+    event_time_ms: int = -1
+    broker_time_ms: int = -1
+    moves: int = 0
+    dead: list[DeadLetter] = field(default_factory=list)
+
+    def observe(self, event_time_ms: int) -> int:
+        """Move the clock of event time; it never goes back."""
+        self.event_time_ms = max(self.event_time_ms, event_time_ms)
+        return self.event_time_ms
+
+    def advance(self, cut: Cut) -> None:
+        """Count `cut` as done: its rows are trained, its dead letters wait for the next commit."""
+        self.progress.advance(cut, step=self.step, rank=self.rank)
+        self.moves += 1
+        self.dead.extend(cut.dead)
+        if len(cut.broker_time_ms):
+            self.broker_time_ms = max(self.broker_time_ms, int(cut.broker_time_ms.max()))
+
+    def take_dead(self) -> tuple[DeadLetter, ...]:
+        """Hand over the dead letters that no commit counts yet."""
+        dead, self.dead = tuple(self.dead), []
+        return dead

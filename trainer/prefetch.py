@@ -1,0 +1,78 @@
+"""Batches ahead of the trainer: decode and feature generation run beside the step, in order."""
+
+import queue
+import threading
+from dataclasses import dataclass
+
+from features import Batch, FeatureSet
+from stream.feed import Cut, Feed
+
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prepared:
+    """A cut and its batch; a cut without rows has none."""
+
+    cut: Cut
+    batch: Batch | None
+
+
+class Prefetcher:
+    """Hand out the feed's cuts as batches, `depth` ahead, in the feed's order.
+
+    What is ahead is in no commit: only a cut that was trained moves the committed position.
+    """
+
+    def __init__(self, feed: Feed, features: FeatureSet, *, depth: int) -> None:
+        self._feed = feed
+        self._features = features
+        self._ready: queue.Queue[Prepared | BaseException | None] = queue.Queue(maxsize=max(1, depth))
+        self._stop = threading.Event()
+        self._finished = False
+        self._thread = threading.Thread(target=self._run, name="prefetch", daemon=True)
+        self._thread.start()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the source has ended and every batch was handed out."""
+        return self._finished
+
+    def next(self, timeout_s: float) -> Prepared | None:
+        """Return the next batch, or None when there is none within `timeout_s` or the source has ended."""
+        if self._finished:
+            return None
+        try:
+            item = self._ready.get(timeout=timeout_s) if timeout_s > 0 else self._ready.get_nowait()
+        except queue.Empty:
+            return None
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            self._finished = True
+        return item
+
+    def close(self) -> None:
+        """Stop the thread; the feed is closed by its owner."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                cut = self._feed.next(_POLL_S)
+                if cut is not None:
+                    self._put(Prepared(cut=cut, batch=self._features.parse(cut.rows) if cut.rows.num_rows else None))
+                elif self._feed.finished:
+                    self._put(None)
+                    return
+        except Exception as error:  # the thread's boundary: the trainer raises it from next()
+            self._put(error)
+
+    def _put(self, item: Prepared | BaseException | None) -> None:
+        while not self._stop.is_set():
+            try:
+                self._ready.put(item, timeout=_POLL_S)
+                return
+            except queue.Full:
+                continue

@@ -1,0 +1,76 @@
+"""Start from a commit: tables, dense half, metrics, generators and the trained position."""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+
+from checkpointer import Commit, CommitLog, Restored
+from recmodels.metrics.progressive import blank, merge
+from stream.progress import Progress
+from stream.source import PartitionKey
+from trainer.dense import restore, restore_rng
+from trainer.errors import RestoreError
+from trainer.learner import Learner
+from trainer.position import Position
+
+logger = logging.getLogger(__name__)
+
+
+def resume(
+    log: CommitLog, seq: int, learner: Learner, *, rank: int, keys: Iterable[PartitionKey], seed: int
+) -> Position:
+    """Put commit `seq` back and return the position to go on from; seq 0 is the beginning of everything."""
+    if seq == 0:
+        torch.manual_seed(seed + rank)
+        return Position(progress=Progress(), rank=rank)
+    restored = log.restore(seq)
+    commit = restored.commit
+    check_fits(commit, learner)
+    learner.tables.load(restored.tables)
+    restore(learner.half, learner.dense, restored.dense)
+    _restore_metrics(learner, restored.dense, rank)
+    if not restore_rng(rank, restored.dense):
+        torch.manual_seed(seed + commit.step + rank)
+    logger.info("restored seq=%d step=%d", commit.seq, commit.step)
+    return Position(
+        progress=_progress(restored, rank=rank, keys=keys),
+        rank=rank,
+        step=commit.step,
+        event_time_ms=commit.event_time_ms,
+        broker_time_ms=commit.broker_time_ms,
+    )
+
+
+def check_fits(commit: Commit, learner: Learner) -> None:
+    """Refuse a commit of another model. Raises RestoreError that says which part differs."""
+    if commit.contract != learner.layout.digest():
+        raise RestoreError(
+            f"commit {commit.seq} has the serving contract {commit.contract[:12]}, this configuration has "
+            f"{learner.layout.digest()[:12]}: features, groups, dims or tables differ; undo that or use a new model_dir"
+        )
+    if commit.features != learner.digest:
+        raise RestoreError(
+            f"commit {commit.seq} was trained on features with digest {commit.features[:12]}, this configuration has "
+            f"{learner.digest[:12]}: hash, vocabulary, boundaries or defaults differ; undo that or use a new model_dir"
+        )
+
+
+def _progress(restored: Restored, *, rank: int, keys: Iterable[PartitionKey]) -> Progress:
+    """Each rank goes on with its own partitions; the counters of the whole job go on at rank 0."""
+    progress = Progress.from_proto(restored.stream).only(tuple(keys), accounting=rank == 0)
+    if restored.commit.from_now:
+        progress.cursors.clear()
+    return progress
+
+
+def _restore_metrics(learner: Learner, dense: Mapping[str, np.ndarray], rank: int) -> None:
+    """Rank 0 takes over what all ranks had counted, so that the sum over ranks stays the same."""
+    states: dict[int, dict[str, np.ndarray]] = {}
+    for name, value in dense.items():
+        if name.startswith("metrics/"):
+            _, owner, field = name.split("/")
+            states.setdefault(int(owner), {})[field] = value
+    total = merge([states[owner] for owner in sorted(states)])
+    learner.metrics.load(total if rank == 0 else blank(total))

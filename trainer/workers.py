@@ -1,0 +1,116 @@
+"""The group of trainer processes: one small exchange per step, and one channel of its own for commits."""
+
+import datetime
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import HashStore
+
+from trainer.errors import WorkerError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rank:
+    """Which process this is, as torchrun says it; the rendezvous is torchrun's."""
+
+    rank: int = 0
+    world_size: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vote:
+    """What one rank says before a step."""
+
+    rows: int
+    event_time_ms: int
+    finished: bool
+    stop: bool
+    commit: bool
+    busy: bool
+
+    def pack(self) -> np.ndarray:
+        """Return int64[6]."""
+        return np.array(
+            [self.rows, self.event_time_ms, self.finished, self.stop, self.commit, self.busy], dtype=np.int64
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What all ranks do next; equal on every rank, since it is computed from the same votes."""
+
+    rows: int
+    event_time_ms: int
+    finished: bool
+    stop: bool
+    commit: bool
+    busy: bool
+
+    @classmethod
+    def of(cls, votes: np.ndarray) -> "Decision":
+        """Decide from int64[world, 6]: rank 0's clock says when a commit is due, any rank may stop the job.
+
+        >>> a = Vote(rows=3, event_time_ms=5, finished=False, stop=False, commit=True, busy=False)
+        >>> b = Vote(rows=0, event_time_ms=9, finished=True, stop=False, commit=False, busy=False)
+        >>> Decision.of(np.stack([a.pack(), b.pack()]))
+        Decision(rows=3, event_time_ms=9, finished=False, stop=False, commit=True, busy=False)
+        """
+        return cls(
+            rows=int(votes[:, 0].sum()),
+            event_time_ms=int(votes[:, 1].max()),
+            finished=bool(votes[:, 2].all()),
+            stop=bool(votes[:, 3].any()),
+            commit=bool(votes[0, 4]),
+            busy=bool(votes[:, 5].any()),
+        )
+
+
+class Workers:
+    """The process group of a job; a world of one exchanges nothing.
+
+    `timeout_s` bounds every wait for another rank: a rank that died ends the job with an error instead of a hang.
+    """
+
+    def __init__(self, rank: Rank, *, timeout_s: float = 60.0) -> None:
+        self.rank = rank.rank
+        self.world_size = rank.world_size
+        wait = datetime.timedelta(seconds=timeout_s)
+        if rank.world_size == 1:
+            dist.init_process_group("gloo", rank=0, world_size=1, store=HashStore(), timeout=wait)
+        else:
+            dist.init_process_group("gloo", timeout=wait)
+        # Commits are exchanged from the writer's thread: sharing the step's group would interleave the two.
+        self._commits = dist.new_group(backend="gloo", timeout=wait)
+
+    def decide(self, vote: Vote) -> Decision:
+        """Exchange votes and decide; every rank calls this once per step."""
+        mine = vote.pack()
+        if self.world_size == 1:
+            return Decision.of(mine[None, :])
+        votes = [torch.empty(len(mine), dtype=torch.int64) for _ in range(self.world_size)]
+        try:
+            dist.all_gather(votes, torch.from_numpy(mine))
+        except RuntimeError as error:
+            raise WorkerError(f"rank {self.rank} lost the other ranks before a step: {error}") from error
+        return Decision.of(torch.stack(votes).numpy())
+
+    def gather(self, payload: bytes) -> list[bytes]:
+        """Give every rank's `payload` to every rank, in rank order; for the commit thread."""
+        if self.world_size == 1:
+            return [payload]
+        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world_size)]
+        dist.all_gather(sizes, torch.tensor([len(payload)]), group=self._commits)
+        longest = max(int(size) for size in sizes)
+        mine = torch.zeros(longest, dtype=torch.uint8)
+        mine[: len(payload)] = torch.frombuffer(bytearray(payload), dtype=torch.uint8) if payload else mine[:0]
+        parts = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.world_size)]
+        dist.all_gather(parts, mine, group=self._commits)
+        return [part.numpy()[: int(size)].tobytes() for part, size in zip(parts, sizes, strict=True)]
+
+    def close(self) -> None:
+        """Leave the group together; without the barrier a rank that is still sending may abort."""
+        if self.world_size > 1:
+            dist.barrier()
+        dist.destroy_process_group()
