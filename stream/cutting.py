@@ -36,34 +36,37 @@ class Cut:
     dead: tuple[DeadLetter, ...]  # to be acknowledged before the commit that counts them
 
 
-def share(batch_size: int, available: Sequence[int], ended: Sequence[bool], order: Sequence[int]) -> list[int] | None:
-    """How many rows each partition gives, by the rule in the docstring of `Feed`; None: some must still be waited for.
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Rows per partition, and which partitions could not give their share."""
 
-    >>> share(10, [9, 9, 9], [False] * 3, [0, 1, 2])
+    rows: list[int]
+    exhausted: list[bool]
+
+
+def share(batch_size: int, available: Sequence[int], ended: Sequence[bool], order: Sequence[int]) -> Shares | None:
+    """What each partition gives, by the rule in the docstring of `Feed`; None: some must still be waited for.
+
+    >>> share(10, [9, 9, 9], [False] * 3, [0, 1, 2]).rows
     [4, 3, 3]
     >>> share(10, [9, 1, 9], [False, True, False], [0, 1, 2])
-    [5, 1, 4]
+    Shares(rows=[5, 1, 4], exhausted=[False, True, False])
     >>> share(10, [9, 1, 9], [False] * 3, [0, 1, 2]) is None
     True
     """
-    take = [0] * len(available)
-    open_partitions = list(order)
-    remaining = batch_size
-    while remaining and open_partitions:
-        base, extra = divmod(remaining, len(open_partitions))
-        still_open = []
-        for place, index in enumerate(open_partitions):
-            wanted = base + (place < extra)
-            have = available[index] - take[index]
+    take, exhausted = [0] * len(available), [False] * len(available)
+    remaining, giving = batch_size, list(order)
+    while remaining and giving:
+        base, extra = divmod(remaining, len(giving))
+        for place, index in enumerate(giving):
+            wanted, have = base + (place < extra), available[index] - take[index]
             if have < wanted and not ended[index]:
                 return None
-            part = min(have, wanted)
-            take[index] += part
-            remaining -= part
-            if part == wanted:
-                still_open.append(index)
-        open_partitions = still_open
-    return take
+            exhausted[index] = have < wanted
+            take[index] += min(have, wanted)
+        remaining = batch_size - sum(take)
+        giving = [index for index in giving if not exhausted[index]]
+    return Shares(take, exhausted)
 
 
 def recorded(

@@ -66,7 +66,6 @@ class Feed:
         self._source = source
         self._watermarks = {key: progress.watermarks.get(key, UNKNOWN_TIME) for key in chosen}
         self._cuts = None if cuts is None else deque(cuts)
-        self._first_wait: float | None = None
         self._empty = pa.RecordBatch.from_pylist([])
         self._done = False
         self._stream_watermark = StreamWatermark(chosen, idle_ms=options.idle_partition_ms, clock=clock)
@@ -79,7 +78,7 @@ class Feed:
         if self._cuts is not None:
             limit = max([limit, *(max(_rows(cut), default=0) for cut in self._cuts)])
         judge = ChunkJudge(options, validate, judges)
-        self._reader = Reader(source, judge, pending, limit=limit, watermark=self._stream_watermark)
+        self._reader = Reader(source, judge, pending, limit=limit, watermark=self._stream_watermark, clock=clock)
         self._reader.start()
 
     @property
@@ -160,20 +159,21 @@ class Feed:
         ended = [key in self._reader.ended for key in keys]
         if self._cuts is not None:
             return self._take_recorded(keys, pending, ended)
-        short = self._lingered(pending)
-        give_up = [True] * len(keys) if short else ended
+        give_up = [True] * len(keys) if self._lingered(pending) else ended
         order = sorted(range(len(keys)), key=lambda index: (self._watermarks[keys[index]], keys[index]))
-        rows = share(self._options.batch_size, [part.available for part in pending], give_up, order)
-        if rows is None:
+        shares = share(self._options.batch_size, [part.available for part in pending], give_up, order)
+        if shares is None:
             return None
-        over = all(ended) and sum(rows) == sum(part.available for part in pending)
-        if sum(rows) == 0 and not any(part.has_tail for part in pending):
+        count, over = sum(shares.rows), all(shares.exhausted)
+        if count == 0 and not any(part.has_tail for part in pending):
             self._done = all(ended)
             return None
-        self._first_wait = None
-        taken = [part.take(count, tail=flush) for part, count, flush in zip(pending, rows, give_up, strict=True)]
-        dropped = self._options.drop_remainder and over and 0 < sum(rows) < self._options.batch_size
-        return keys, taken, dropped
+        taken = [
+            part.take(rows, tail=flush)
+            for part, rows, flush in zip(pending, shares.rows, shares.exhausted, strict=True)
+        ]
+        self._reader.waiting_since = self._clock() if any(part.holds_any for part in pending) else None
+        return keys, taken, self._options.drop_remainder and over and all(ended) and count > 0
 
     def _take_recorded(
         self, keys: list[PartitionKey], pending: list[Pending], ended: list[bool]
@@ -200,13 +200,8 @@ class Feed:
         waiting = sum(part.available for part in pending)
         if waiting >= self._options.batch_size:
             return True
-        if waiting == 0 and not any(part.has_tail for part in pending):
-            self._first_wait = None
-            return False
-        now = self._clock()
-        if self._first_wait is None:
-            self._first_wait = now
-        return (now - self._first_wait) * 1000 >= self._options.linger_ms
+        since = self._reader.waiting_since
+        return since is not None and (self._clock() - since) * 1000 >= self._options.linger_ms
 
     def _assemble(self, keys: list[PartitionKey], taken: list[Taken], dropped: bool) -> Cut:
         cut = assemble(keys, taken, self._empty, dropped=dropped)

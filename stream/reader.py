@@ -10,7 +10,7 @@ from stream.cursor import Cursor, PartitionKey
 from stream.duplicates import PartitionJudge
 from stream.judging import ChunkJudge
 from stream.segment import Pending
-from stream.source import Source
+from stream.source import Clock, Source
 from stream.watermark import StreamWatermark
 
 logger = logging.getLogger(__name__)
@@ -29,17 +29,21 @@ class Reader:
         *,
         limit: int,
         watermark: StreamWatermark,
+        clock: Clock,
     ) -> None:
         self.changed = threading.Condition()
         self.pending = pending
         self.ended: set[PartitionKey] = set()
         self.error: BaseException | None = None
+        self.waiting_since: float | None = None
+        """When the oldest of what is pending came, as far as cuts have told."""
         self.lag: Mapping[PartitionKey, int] = {}
         self.partitions: tuple[PartitionKey, ...] = tuple(sorted(pending))
         self._source = source
         self._judge = judge
         self._limit = limit
         self._watermark = watermark
+        self._clock = clock
         self._open = set(pending)
         self._held: frozenset[PartitionKey] = frozenset()
         self._tasks: list[Callable[[], None]] = []
@@ -122,6 +126,8 @@ class Reader:
             self.lag, self.partitions = lag, partitions
             if segment is not None and chunk is not None:
                 self.pending[chunk.key].append(segment)
+                if self.waiting_since is None:
+                    self.waiting_since = self._clock()
                 reached = int(segment.watermarks[-1]) if len(segment.watermarks) else -1
                 self._watermark.observe(chunk.key, reached)
             for key in over:

@@ -103,6 +103,11 @@ class Pending:
         self.available = 0
 
     @property
+    def holds_any(self) -> bool:
+        """Something waits for a cut, accepted or not."""
+        return bool(self._segments)
+
+    @property
     def has_tail(self) -> bool:
         """No accepted row is left, but something that was not accepted is."""
         return self.available == 0 and bool(self._segments)
