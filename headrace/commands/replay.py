@@ -3,7 +3,7 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, positive_number
+from headrace.commands.parsing import Commands, add_command, at_least, positive_number
 
 
 def add(commands: Commands) -> None:
@@ -17,6 +17,8 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("config", metavar="CONFIG")
     parser.add_argument("parquet", metavar="PARQUET", help="a file or a pattern")
+    parser.add_argument("--rows-per-message", type=at_least(1), default=128, metavar="N", help="default: 128")
+    parser.add_argument("--key", metavar="COLUMN", help="rows with equal values go to one partition, in order")
     pace = parser.add_mutually_exclusive_group()
     pace.add_argument(
         "--speed",
@@ -31,11 +33,15 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Send the events."""
     from headrace.checked import load_checked
-    from stream.replay import Pace, replay
+    from stream.opening import kafka_options
+    from stream.replay import Replay, replay_options
 
-    pace = Pace(speed=args.speed, rate=args.rate)
-    sent = replay(load_checked(args.config), args.parquet, pace)
-    out.write(f"sent {sent} events\n")
+    config = load_checked(args.config)
+    options = replay_options(
+        config, speed=args.speed, rate=args.rate, rows_per_message=args.rows_per_message, key_column=args.key
+    )
+    sent = Replay(kafka_options(config), options).run(args.parquet)
+    out.write(f"sent {sent} events to {config.stream_config.topic}\n")
     return 0
 
 

@@ -1,0 +1,89 @@
+"""`headrace replay` and `headrace dlq` against the embedded broker."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from protos.load import load_config
+from stream import open_source
+from stream.cursor import Cursor
+from stream.deadletter import DeadLetter
+from stream.deadletter_replay import open_dead_letters
+
+
+@pytest.fixture
+def config(write_config: Callable[..., Path], embedded_broker: Any) -> Path:
+    return write_config(brokers=embedded_broker.bootstrap, topic=embedded_broker.topic())
+
+
+def read_all(path: Path, rows: int) -> list[pa.RecordBatch]:
+    source = open_source(load_config(path))
+    keys = source.partitions()
+    source.start(keys, {})
+    found: list[pa.RecordBatch] = []
+    while sum(batch.num_rows for batch in found) < rows:
+        chunk = source.read(10.0)
+        assert chunk is not None
+        found.append(chunk.rows)
+    source.close()
+    return found
+
+
+def test_replay_sends_rows_in_event_time_order(headrace: Callable[..., Any], config: Path, tmp_path: Path) -> None:
+    times = [5, 3, 9, 1]
+    table = {"user_id": ["a", "b", "c", "d"], "slot": [1, 2, 3, 4], "price": [0.5] * 4, "clicked": [0.0, 1.0, 0.0, 1.0]}
+    pq.write_table(pa.table({**table, "at": times, "event": list("wxyz")}), tmp_path / "events.parquet")
+    ran = headrace("replay", config, tmp_path / "events.parquet", "--speed", "max")
+    assert ran.code == 0, ran.errors
+    assert ran.out.startswith("sent 4 events")
+    found = [time for batch in read_all(config, 4) for time in batch.column("at").to_pylist()]
+    assert found == sorted(times)
+
+
+def test_replay_names_a_file_that_is_not_there(headrace: Callable[..., Any], config: Path) -> None:
+    ran = headrace("replay", config, "absent.parquet")
+    assert ran.code == 1
+    assert "absent.parquet" in ran.errors
+    assert ran.errors.count("\n") == 1
+
+
+def test_dlq_lists_shows_and_replays(headrace: Callable[..., Any], config: Path) -> None:
+    loaded = load_config(config)
+    topic = loaded.stream_config.topic
+    sink = open_dead_letters(loaded, writer="rank0", code_version="test")
+    letters = [
+        DeadLetter(
+            cursor=Cursor(topic=topic, partition=0, offset=offset),
+            reason=reason,
+            detail="why",
+            raw=b"garbage",
+            format="ARROW_IPC",
+        )
+        for offset, reason in enumerate(["undecodable", "undecodable", "empty"])
+    ]
+    sink.write(letters)
+    sink.close()
+
+    assert json.loads(headrace("dlq", "ls", config, "--json").out) == {"undecodable": 2, "empty": 1}
+    assert "3  in all" in headrace("dlq", "ls", config).out
+    shown = [
+        json.loads(line) for line in headrace("dlq", "show", config, "--reason", "empty", "--json").out.splitlines()
+    ]
+    assert [letter["cursor"] for letter in shown] == [letters[2].key]
+    ran = headrace("dlq", "replay", config, "--reason", "undecodable")
+    assert ran.out == "sent 2 dead letters to their topics again\n"
+
+
+def test_a_broker_that_is_down_is_one_line(headrace: Callable[..., Any], write_config: Callable[..., Path]) -> None:
+    path = write_config(brokers="127.0.0.1:9")
+    text = path.read_text().replace("stream_config {", 'stream_config { dead_letters { topic: "dead" } ')
+    path.write_text(text)
+    ran = headrace("dlq", "ls", path)
+    assert ran.code == 1
+    assert "127.0.0.1:9" in ran.errors.splitlines()[-1]
+    assert "Traceback" not in ran.errors
