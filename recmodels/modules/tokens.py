@@ -32,7 +32,7 @@ class FieldTokens(nn.Module):
         if options is None or options.hidden_units[-1] != self.width:
             got = "no dense_mlp" if options is None else f"{options.hidden_units[-1]}"
             raise ModelConfigError(
-                f"the last of hidden_units in dense_mlp must be {self.width}, the embedding_dim of the sparse features, "
+                f"the last of hidden_units in dense_mlp must be {self.width}, the width of the sparse features, "
                 f"so that the dense group can interact with them; got {got}"
             )
         return MLP(width, options)

@@ -7,10 +7,14 @@ from torch import nn
 from recmodels.errors import ModelConfigError
 from recmodels.modules.activation import Dice, create_activation
 from recmodels.modules.batch_norm import BatchNorm
+from recmodels.modules.cin import CompressedInteractions
+from recmodels.modules.cross import CrossNet, LowRankCrossNet
 from recmodels.modules.fm import FactorizationMachine
 from recmodels.modules.interaction import PairwiseProducts, equal_width
+from recmodels.modules.mask_net import MaskBlock, MaskBlockOptions, MaskNetModule, MaskNetOptions
 from recmodels.modules.mlp import MLP, MlpOptions
 from recmodels.modules.variational_dropout import VariationalDropout
+from recmodels.modules.wukong import WuKongLayer, WuKongOptions
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -142,3 +146,92 @@ def test_variational_dropout_penalty_is_the_kept_share() -> None:
     dropout = VariationalDropout({"user": 4, "item": 3})
     expected = 0.01 / 8 * (1 - torch.sigmoid(dropout.logit)).sum()
     assert torch.allclose(dropout.penalty(8, 0.01), expected)
+
+
+def test_cross_net_is_its_formula() -> None:
+    net = CrossNet(5, 2)
+    nn.init.normal_(net.bias)
+    first = random(3, 5)
+    x = first
+    for layer in range(2):
+        x = (x * net.weight[layer]).sum(1, keepdim=True) * first + net.bias[layer] + x
+    assert torch.allclose(net(first), x, atol=1e-5)
+
+
+def test_low_rank_cross_net_is_its_formula() -> None:
+    net = LowRankCrossNet(5, 2, 3)
+    first = random(3, 5)
+    x = first
+    for down, up in zip(net.down, net.up, strict=True):
+        assert down.bias is None
+        x = first * (x @ down.weight.T @ up.weight.T + up.bias) + x
+    assert torch.allclose(net(first), x, atol=1e-5)
+
+
+def test_compressed_interactions_have_the_size_of_the_reference() -> None:
+    assert CompressedInteractions(9, [10, 15, 20])(random(4, 9, 8)).shape == (4, 45)
+
+
+def test_compressed_interactions_are_sums_of_weighted_products() -> None:
+    net = CompressedInteractions(3, [2, 2])
+    inputs = random(2, 3, 4)
+    layer, expected = inputs, []
+    for conv in net.layers:
+        products = torch.einsum("bhd,bnd->bhnd", layer, inputs).reshape(2, -1, 4)
+        layer = torch.einsum("kp,bpd->bkd", conv.weight.squeeze(2), products) + conv.bias[None, :, None]
+        expected.append(layer.sum(2))
+    assert torch.allclose(net(inputs), torch.cat(expected, 1), atol=1e-5)
+
+
+def wukong(fields: int, width: int) -> WuKongLayer:
+    options = WuKongOptions(linear_fields=4, interaction_fields=4, rank=3, mlp=MlpOptions(hidden_units=(12,)))
+    return WuKongLayer(fields, width, options)
+
+
+def test_wukong_layer_has_the_size_of_the_reference() -> None:
+    assert wukong(9, 8)(random(2, 9, 8)).shape == (2, 8, 8)
+
+
+def test_wukong_layer_is_its_formula() -> None:
+    layer, x = wukong(9, 8), random(2, 9, 8)
+    y = layer.compress.weight.T
+    products = torch.einsum("bnd,bmd,mk->bnk", x, x, y).flatten(1)
+    fmb = layer.project(layer.mlp(layer.norm(products))).reshape(2, 4, 8)
+    lcb = torch.einsum("ln,bnd->bld", layer.combine.weight, x)
+    residual = torch.einsum("on,bnd->bod", layer.residual.weight, x)
+    assert torch.allclose(layer(x), layer.out_norm(torch.cat([fmb, lcb], 1) + residual), atol=1e-5)
+
+
+def test_wukong_layer_of_equal_size_adds_its_input() -> None:
+    assert isinstance(wukong(8, 4).residual, nn.Identity)
+
+
+def test_mask_block_gates_by_the_embedding() -> None:
+    block = MaskBlock(6, 6, MaskBlockOptions(ratio=0.5, aggregation=0, hidden=4))
+    inputs, embedding = random(3, 6), random(3, 6, seed=1)
+    assert block.mask[0].out_features == 3
+    mask = block.mask[2](torch.relu(block.mask[0](embedding)))
+    linear, norm, _ = block.output
+    assert torch.allclose(block(inputs, embedding), torch.relu(norm(linear(inputs * mask))), atol=1e-6)
+
+
+@pytest.mark.parametrize(("parallel", "joined"), [(True, 12), (False, 4)])
+def test_mask_net_joins_blocks_side_by_side_or_in_a_chain(parallel: bool, joined: int) -> None:
+    block = MaskBlockOptions(ratio=1.0, aggregation=0, hidden=4)
+    net = MaskNetModule(6, MaskNetOptions(blocks=3, block=block, top=None, parallel=parallel))
+    embedding = random(2, 6)
+    hidden = net.norm(embedding)
+    if parallel:
+        expected = torch.cat([block(hidden, embedding) for block in net.blocks], 1)
+    else:
+        for part in net.blocks:
+            hidden = part(hidden, embedding)
+        expected = hidden
+    assert net.out_features == joined
+    assert torch.allclose(net(embedding), expected)
+
+
+def test_mask_width_is_named_where_the_ratio_is_zero() -> None:
+    assert MaskBlockOptions(ratio=0.0, aggregation=7, hidden=4).mask_width(100) == 7
+    with pytest.raises(ModelConfigError):
+        MaskBlockOptions(ratio=0.0, aggregation=0, hidden=4)
