@@ -75,17 +75,19 @@ class SeenIds(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., ids: _Optional[_Iterable[int]] = ..., event_time_ms: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StreamState(_message.Message):
-    __slots__ = ("cursors", "watermarks", "accounting", "partitions", "cuts", "seen")
+    __slots__ = ("cursors", "watermarks", "accounting", "partitions", "cuts", "seen", "epoch")
     CURSORS_FIELD_NUMBER: _ClassVar[int]
     WATERMARKS_FIELD_NUMBER: _ClassVar[int]
     ACCOUNTING_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     CUTS_FIELD_NUMBER: _ClassVar[int]
     SEEN_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     cursors: _containers.RepeatedCompositeFieldContainer[Cursor]
     watermarks: _containers.RepeatedCompositeFieldContainer[Watermark]
     accounting: _containers.RepeatedCompositeFieldContainer[Accounting]
     partitions: _containers.RepeatedCompositeFieldContainer[Cursor]
     cuts: _containers.RepeatedCompositeFieldContainer[BatchCut]
     seen: _containers.RepeatedCompositeFieldContainer[SeenIds]
-    def __init__(self, cursors: _Optional[_Iterable[_Union[Cursor, _Mapping]]] = ..., watermarks: _Optional[_Iterable[_Union[Watermark, _Mapping]]] = ..., accounting: _Optional[_Iterable[_Union[Accounting, _Mapping]]] = ..., partitions: _Optional[_Iterable[_Union[Cursor, _Mapping]]] = ..., cuts: _Optional[_Iterable[_Union[BatchCut, _Mapping]]] = ..., seen: _Optional[_Iterable[_Union[SeenIds, _Mapping]]] = ...) -> None: ...
+    epoch: int
+    def __init__(self, cursors: _Optional[_Iterable[_Union[Cursor, _Mapping]]] = ..., watermarks: _Optional[_Iterable[_Union[Watermark, _Mapping]]] = ..., accounting: _Optional[_Iterable[_Union[Accounting, _Mapping]]] = ..., partitions: _Optional[_Iterable[_Union[Cursor, _Mapping]]] = ..., cuts: _Optional[_Iterable[_Union[BatchCut, _Mapping]]] = ..., seen: _Optional[_Iterable[_Union[SeenIds, _Mapping]]] = ..., epoch: _Optional[int] = ...) -> None: ...

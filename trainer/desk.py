@@ -13,7 +13,9 @@ from trainer.errors import TrainerError
 from trainer.learner import Learner, metric_arrays
 from trainer.monitor import Monitor
 from trainer.options import TrainOptions
+from trainer.passes import join_new_partitions
 from trainer.position import Position
+from trainer.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +36,7 @@ class CommitDesk:
         committer: Committer,
         *,
         options: TrainOptions,
-        rank: int,
-        feed: Feed,
+        workers: Workers,
         monitor: Monitor,
         has_base: bool,
         clock: Callable[[], float] = time.monotonic,
@@ -44,8 +45,8 @@ class CommitDesk:
         self._position = position
         self._committer = committer
         self._options = options
-        self._rank = rank
-        self._feed = feed
+        self._workers = workers
+        self._feed: Feed | None = None
         self._monitor = monitor
         self._needs_base = not has_base
         self._clock = clock
@@ -58,6 +59,10 @@ class CommitDesk:
     def busy(self) -> bool:
         """Whether a commit is in flight."""
         return self._committer.busy
+
+    def follow(self, feed: Feed) -> None:
+        """From here on the cuts come from `feed`."""
+        self._feed = feed
 
     def due(self) -> bool:
         """Whether what was learnt since the last seal should be committed now."""
@@ -103,8 +108,8 @@ class CommitDesk:
             learner.tables.touch_all()
         tables = tuple(learner.tables.seal())
         metrics = learner.metrics.state()
-        dense = metric_arrays(self._rank, metrics) | capture_rng(self._rank)
-        if self._rank == 0:
+        dense = metric_arrays(self._workers.rank, metrics) | capture_rng(self._workers.rank)
+        if self._workers.rank == 0:
             dense |= capture(learner.half, learner.dense)
         keep = self._options.keep_every_steps
         snapshot = Snapshot(
@@ -116,14 +121,21 @@ class CommitDesk:
             tables=tables,
             dense=dense,
             metrics=metrics,
-            stream=position.progress.to_proto(),
+            stream=position.seal(),
             dead=position.take_dead(),
         )
-        position.progress.clear_increment()
         self._last, self._last_step, self._last_moves = started, position.step, position.moves
         self._needs_base = False
+        if self._feed is not None:
+            join_new_partitions(self._feed, self._workers)
         self._monitor.seal_seconds.observe(self._clock() - started)
         self._committer.submit(snapshot)
+
+    def _after_durable(self, snapshot: Snapshot) -> None:
+        if self._feed is not None:
+            cursors = map(Cursor.from_proto, snapshot.stream.cursors)
+            self._feed.acknowledge({cursor.key: cursor for cursor in cursors})
+            self._monitor.lagging(self._feed.lag)
 
     def _judge(self, outcome: Outcome) -> None:
         """Confirm what is durable; take back what is not, so that the next commit carries it."""
@@ -133,7 +145,7 @@ class CommitDesk:
             learner.tables.confirm()
             self._failures = 0
             self._monitor.committed(outcome.commit.seq, outcome.commit.bytes)
-            self._feed.acknowledge({c.key: c for c in map(Cursor.from_proto, outcome.snapshot.stream.cursors)})
+            self._after_durable(outcome.snapshot)
             return
         learner.tables.restore_touched()
         position.progress.restore_increment(outcome.snapshot.stream)

@@ -42,7 +42,7 @@ def evaluate(config: EasyRecConfig, *, path: str = "", seq: int | None = None) -
     features = create_features(config)
     workers = Workers(Rank())
     try:
-        learner, commit = _restored(config, features, seq)
+        learner, commit = _restored(config, features, workers, seq)
         rows, rejected, steps = 0, 0, 0
         with torch.no_grad():
             for cut_rows, lost in _cuts(config, features, path, list(features.columns)):
@@ -73,7 +73,7 @@ def predict(
     features = create_features(config)
     workers = Workers(Rank())
     try:
-        learner, _ = _restored(config, features, seq)
+        learner, _ = _restored(config, features, workers, seq)
         wrapper = PredictWrapper(learner.model, columns=columns)
         needed = list(dict.fromkeys([*features.input_columns, *reserved]))
         for rows, _ in _cuts(config, features, path, needed, serving=True):
@@ -86,13 +86,13 @@ def predict(
         workers.close()
 
 
-def _restored(config: EasyRecConfig, features: FeatureSet, seq: int | None) -> tuple[Learner, int]:
+def _restored(config: EasyRecConfig, features: FeatureSet, workers: Workers, seq: int | None) -> tuple[Learner, int]:
     log = CommitLog(open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3)))
     head = log.head()
     if head is None:
         raise TrainerConfigError(f"{config.model_dir} holds no commit; train first")
     learner = create_learner(config, features, device=torch.device("cpu"))
-    resume(log, head.seq if seq is None else seq, learner, rank=0, keys=(), seed=config.seed)
+    resume(log, head.seq if seq is None else seq, learner, workers, seed=config.seed)
     learner.wrapped.eval()
     return learner, head.seq if seq is None else seq
 

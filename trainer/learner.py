@@ -58,7 +58,7 @@ class Learner:
         self.sparse.set_rate(self.fused, self.dense.steps)
         output: TrainOutput = self.wrapped(batch)
         total, (_, predictions, _) = output
-        (total * scale).backward()
+        torch.autograd.backward(total * scale)
         clip_gradients(self.half.parameters(), self.clipping)
         self.dense.step()
         self.dense.zero_grad()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from stream.feed import Feed
 from trainer.desk import CommitDesk
 from trainer.learner import Learner
 from trainer.monitor import Monitor
@@ -15,6 +16,7 @@ from trainer.prefetch import Prefetcher, Prepared
 from trainer.workers import Decision, Vote, Workers
 
 _WAIT_S = 0.02
+_LOGGED = ("auc", "auc_window", "log_loss", "normalized_entropy", "calibration", "rows")
 
 
 class Trainer:
@@ -29,7 +31,6 @@ class Trainer:
         *,
         options: TrainOptions,
         workers: Workers,
-        prefetcher: Prefetcher,
         position: Position,
         desk: CommitDesk,
         monitor: Monitor,
@@ -39,7 +40,6 @@ class Trainer:
         self._learner = learner
         self._options = options
         self._workers = workers
-        self._prefetcher = prefetcher
         self._position = position
         self._desk = desk
         self._monitor = monitor
@@ -47,15 +47,16 @@ class Trainer:
         self._clock = clock
         self._loss = torch.zeros(())
 
-    def run(self) -> None:
-        """Run to the end.
+    def run(self, prefetcher: Prefetcher, feed: Feed) -> bool:
+        """Run over one pass of the source; True when it ended, False when something else ended the run.
 
         1. take a batch  2. vote with the other ranks  3. commit what was learnt before it, when due
         4. learn from it  5. move the position
         """
+        self._desk.follow(feed)
         while True:
-            prepared, waited = self._take()
-            decision = self._workers.decide(self._vote(prepared))
+            prepared, waited = self._take(prefetcher)
+            decision = self._workers.decide(self._vote(prepared, finished=prefetcher.finished))
             self._desk.settle()
             if decision.commit:
                 self._desk.commit_when_free(others_busy=decision.busy)
@@ -67,21 +68,22 @@ class Trainer:
                 self._monitor.step(prepared.cut, seconds=self._clock() - started, waited=waited)
             if decision.rows:
                 self._log()
-            if decision.stop or decision.finished or self._done():
-                break
-        self._desk.finish()
+            if decision.stop or self._done():
+                return False
+            if decision.finished:
+                return True
 
-    def _take(self) -> tuple[Prepared | None, float]:
+    def _take(self, prefetcher: Prefetcher) -> tuple[Prepared | None, float]:
         started = self._clock()
-        prepared = self._prefetcher.next(0.0) or self._prefetcher.next(_WAIT_S)
+        prepared = prefetcher.next(0.0) or prefetcher.next(_WAIT_S)
         return prepared, self._clock() - started
 
-    def _vote(self, prepared: Prepared | None) -> Vote:
+    def _vote(self, prepared: Prepared | None, *, finished: bool) -> Vote:
         cut = prepared.cut if prepared is not None else None
         return Vote(
             rows=cut.rows.num_rows if cut is not None else 0,
             event_time_ms=int(cut.event_time_ms.max()) if cut is not None and len(cut.event_time_ms) else -1,
-            finished=prepared is None and self._prefetcher.finished,
+            finished=prepared is None and finished,
             stop=self._stop.is_set(),
             commit=self._desk.due(),
             busy=self._desk.busy,
@@ -101,6 +103,7 @@ class Trainer:
     def _log(self) -> None:
         step, every = self._position.step, self._options.log_every_steps
         if every and step % every == 0:
-            figures = {name: value for name, value in self._learner.metrics.values().items() if value == value}
+            values = self._learner.metrics.values()
+            figures = {name: values[name] for name in _LOGGED if values[name] == values[name]}
             self._monitor.scalars(step, {"loss": float(self._loss), **figures})
             self._monitor.tables(self._learner.tables.figures())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from protos.commit_pb2 import StreamState
 from stream.deadletter import DeadLetter
 from stream.feed import Cut
 from stream.progress import Progress
@@ -17,6 +18,8 @@ class Position:
     event_time_ms: int = -1
     broker_time_ms: int = -1
     moves: int = 0
+    epoch: int = 0
+    from_now: bool = False
     dead: list[DeadLetter] = field(default_factory=list)
 
     def observe(self, event_time_ms: int) -> int:
@@ -31,6 +34,20 @@ class Position:
         self.dead.extend(cut.dead)
         if len(cut.broker_time_ms):
             self.broker_time_ms = max(self.broker_time_ms, int(cut.broker_time_ms.max()))
+
+    def next_epoch(self) -> None:
+        """Begin the next pass over a bounded source: counters go on, cursors and watermarks start anew."""
+        self.epoch += 1
+        self.progress.cursors.clear()
+        self.progress.watermarks.clear()
+        self.moves += 1
+
+    def seal(self) -> StreamState:
+        """What a commit records of the stream; cuts and seen ids start anew for the next one."""
+        state = self.progress.to_proto()
+        state.epoch = self.epoch
+        self.progress.clear_increment()
+        return state
 
     def take_dead(self) -> tuple[DeadLetter, ...]:
         """Hand over the dead letters that no commit counts yet."""

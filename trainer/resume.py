@@ -1,7 +1,7 @@
 """Start from a commit: tables, dense half, metrics, generators and the trained position."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -9,37 +9,38 @@ import torch
 from checkpointer import Commit, CommitLog, Restored
 from recmodels.metrics.progressive import blank, merge
 from stream.progress import Progress
-from stream.source import PartitionKey
 from trainer.dense import restore, restore_rng
 from trainer.errors import RestoreError
 from trainer.learner import Learner
+from trainer.passes import own_partitions
 from trainer.position import Position
+from trainer.workers import Workers
 
 logger = logging.getLogger(__name__)
 
 
-def resume(
-    log: CommitLog, seq: int, learner: Learner, *, rank: int, keys: Iterable[PartitionKey], seed: int
-) -> Position:
+def resume(log: CommitLog, seq: int, learner: Learner, workers: Workers, *, seed: int) -> Position:
     """Put commit `seq` back and return the position to go on from; seq 0 is the beginning of everything."""
     if seq == 0:
-        torch.manual_seed(seed + rank)
-        return Position(progress=Progress(), rank=rank)
+        torch.manual_seed(seed + workers.rank)
+        return Position(progress=Progress(), rank=workers.rank)
     restored = log.restore(seq)
     commit = restored.commit
     check_fits(commit, learner)
     learner.tables.load(restored.tables)
     restore(learner.half, learner.dense, restored.dense)
-    _restore_metrics(learner, restored.dense, rank)
-    if not restore_rng(rank, restored.dense):
-        torch.manual_seed(seed + commit.step + rank)
+    _restore_metrics(learner, restored.dense, workers.rank)
+    if not restore_rng(workers.rank, restored.dense):
+        torch.manual_seed(seed + commit.step + workers.rank)
     logger.info("restored seq=%d step=%d", commit.seq, commit.step)
     return Position(
-        progress=_progress(restored, rank=rank, keys=keys),
-        rank=rank,
+        progress=_progress(restored, workers),
+        rank=workers.rank,
         step=commit.step,
         event_time_ms=commit.event_time_ms,
         broker_time_ms=commit.broker_time_ms,
+        epoch=max((state.epoch for state in restored.stream), default=0),
+        from_now=commit.from_now,
     )
 
 
@@ -57,9 +58,11 @@ def check_fits(commit: Commit, learner: Learner) -> None:
         )
 
 
-def _progress(restored: Restored, *, rank: int, keys: Iterable[PartitionKey]) -> Progress:
+def _progress(restored: Restored, workers: Workers) -> Progress:
     """Each rank goes on with its own partitions; the counters of the whole job go on at rank 0."""
-    progress = Progress.from_proto(restored.stream).only(tuple(keys), accounting=rank == 0)
+    everything = Progress.from_proto(restored.stream)
+    own = own_partitions(tuple(everything.cursors), workers)
+    progress = everything.only(own, accounting=workers.rank == 0)
     if restored.commit.from_now:
         progress.cursors.clear()
     return progress

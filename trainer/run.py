@@ -20,19 +20,16 @@ from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
 from features import FeatureSet, create_features
 from protos.pipeline_pb2 import EasyRecConfig
-from protos.stream_pb2 import LATEST
-from stream import open_source
 from stream.deadletter_replay import open_dead_letters
-from stream.feed import Feed, FeedOptions
-from stream.source import PartitionKey
 from trainer.commit_writer import CommitWriter, Identity
 from trainer.committer import Committer
 from trainer.desk import CommitDesk
-from trainer.learner import Learner, create_learner
+from trainer.learner import create_learner
 from trainer.loop import Trainer
 from trainer.monitor import Monitor
 from trainer.options import TrainOptions
-from trainer.prefetch import Prefetcher
+from trainer.passes import open_pass
+from trainer.position import Position
 from trainer.resume import resume
 from trainer.workers import Rank, Workers
 
@@ -56,7 +53,8 @@ class Launch:
 def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     """Train until the source ends or `stop` is set.
 
-    1. hold the model directory  2. join the other ranks  3. build  4. restore  5. read from there  6. learn
+    1. hold the model directory  2. join the other ranks  3. build the model  4. restore the newest commit
+    5. learn, pass by pass, and commit  6. commit the rest
     """
     options = TrainOptions.from_proto(config)
     features = create_features(config)
@@ -68,77 +66,43 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         stack.callback(workers.close)
         writer = _open_writer(store, launch) if workers.rank == 0 else None
         learner = create_learner(config, features, device=torch.device("cpu"))
-        _run(config, options, features, learner, workers, store, writer, launch, stop, stack)
+        seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
+        position = resume(CommitLog(store), seq, learner, workers, seed=options.seed)
+        monitor = _open_monitor(options, launch)
+        stack.callback(monitor.close)
+        sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
+        stack.callback(sink.close)
+        identity = Identity(contract=learner.layout.digest(), features=learner.digest)
+        committer = Committer(CommitWriter(store, writer=writer, workers=workers, sink=sink, identity=identity).write)
+        stack.callback(committer.close)
+        desk = CommitDesk(
+            learner, position, committer, options=options, workers=workers, monitor=monitor, has_base=seq > 0
+        )
+        logger.info("training rank=%d world=%d step=%d", workers.rank, workers.world_size, position.step)
+        trainer = Trainer(
+            learner, options=options, workers=workers, position=position, desk=desk, monitor=monitor, stop=stop
+        )
+        _learn(config, features, options, position, workers, desk, trainer)
+        logger.info("trained rank=%d step=%d", workers.rank, position.step)
 
 
-def _run(
+def _learn(
     config: EasyRecConfig,
-    options: TrainOptions,
     features: FeatureSet,
-    learner: Learner,
+    options: TrainOptions,
+    position: Position,
     workers: Workers,
-    store: Store,
-    writer: Writer | None,
-    launch: Launch,
-    stop: threading.Event,
-    stack: ExitStack,
+    desk: CommitDesk,
+    trainer: Trainer,
 ) -> None:
-    seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
-    log = CommitLog(store)
-    feed_options = FeedOptions.from_proto(config, columns=features.columns)
-    source = open_source(_start_of(config, log, seq), columns=feed_options.all_columns)
-    keys = own_partitions(source.partitions(), workers)
-    position = resume(log, seq, learner, rank=workers.rank, keys=keys, seed=options.seed)
-    feed = Feed(
-        source,
-        feed_options,
-        validate=features.validate,
-        progress=position.progress,
-        keys=keys,
-        clock=time.monotonic,
-    )
-    stack.callback(feed.close)
-    prefetcher = Prefetcher(feed, features, depth=options.prefetch)
-    stack.callback(prefetcher.close)
-    sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
-    stack.callback(sink.close)
-    monitor = Monitor(
-        port=launch.metrics_port + workers.rank if launch.metrics_port else 0,
-        tensorboard_dir=f"{options.model_dir}/tensorboard/{workers.rank}" if options.tensorboard else "",
-    )
-    stack.callback(monitor.close)
-    identity = Identity(contract=learner.layout.digest(), features=learner.digest)
-    committer = Committer(CommitWriter(store, writer=writer, workers=workers, sink=sink, identity=identity).write)
-    stack.callback(committer.close)
-    desk = CommitDesk(
-        learner,
-        position,
-        committer,
-        options=options,
-        rank=workers.rank,
-        feed=feed,
-        monitor=monitor,
-        has_base=seq > 0,
-    )
-    logger.info(
-        "training rank=%d world=%d step=%d partitions=%s", workers.rank, workers.world_size, position.step, keys
-    )
-    Trainer(
-        learner,
-        options=options,
-        workers=workers,
-        prefetcher=prefetcher,
-        position=position,
-        desk=desk,
-        monitor=monitor,
-        stop=stop,
-    ).run()
-    logger.info("trained rank=%d step=%d", workers.rank, position.step)
-
-
-def own_partitions(partitions: tuple[PartitionKey, ...], workers: Workers) -> tuple[PartitionKey, ...]:
-    """This rank's partitions: a pure function of the partition's number and the world size."""
-    return tuple(key for key in partitions if key[1] % workers.world_size == workers.rank)
+    """Pass over the source `num_epochs` times; a source that never ends has one pass."""
+    while True:
+        with open_pass(config, features, position, workers, depth=options.prefetch) as one:
+            ended = trainer.run(one.prefetcher, one.feed)
+            if not ended or position.epoch + 1 >= options.num_epochs:
+                desk.finish()
+                return
+        position.next_epoch()
 
 
 @contextmanager
@@ -187,11 +151,9 @@ def _open_writer(store: Store, launch: Launch) -> Writer:
     )
 
 
-def _start_of(config: EasyRecConfig, log: CommitLog, seq: int) -> EasyRecConfig:
-    """After `headrace log revert --from-now` the stream starts at its end, once."""
-    if not seq or not log.get(seq).from_now:
-        return config
-    changed = EasyRecConfig()
-    changed.CopyFrom(config)
-    changed.stream_config.start = LATEST
-    return changed
+def _open_monitor(options: TrainOptions, launch: Launch) -> Monitor:
+    rank = launch.rank.rank
+    return Monitor(
+        port=launch.metrics_port + rank if launch.metrics_port else 0,
+        tensorboard_dir=f"{options.model_dir}/tensorboard/{rank}" if options.tensorboard else "",
+    )

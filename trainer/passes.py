@@ -1,0 +1,75 @@
+"""One pass over the source: which partitions are this rank's, and the feed and prefetcher that read them."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from features import FeatureSet
+from protos.pipeline_pb2 import EasyRecConfig
+from protos.stream_pb2 import LATEST
+from stream import open_source
+from stream.feed import Feed, FeedOptions
+from stream.source import PartitionKey
+from trainer.position import Position
+from trainer.prefetch import Prefetcher
+from trainer.workers import Workers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pass:
+    """An open feed and its prefetcher."""
+
+    feed: Feed
+    prefetcher: Prefetcher
+
+
+def own_partitions(partitions: Sequence[PartitionKey], workers: Workers) -> tuple[PartitionKey, ...]:
+    """This rank's partitions: a pure function of the partition's number and the world size."""
+    return tuple(key for key in partitions if key[1] % workers.world_size == workers.rank)
+
+
+@contextmanager
+def open_pass(
+    config: EasyRecConfig,
+    features: FeatureSet,
+    position: Position,
+    workers: Workers,
+    *,
+    depth: int,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Pass]:
+    """Read on from `position`; after a revert with --from-now, from the ends of the partitions.
+
+    A partition that the restored commit did not know is new: it starts at its earliest row, whatever the configured
+    start position, which is for the first start only.
+    """
+    options = FeedOptions.from_proto(config, columns=features.columns)
+    source = open_source(_starting_now(config) if position.from_now else config, columns=options.all_columns)
+    own = own_partitions(source.partitions(), workers)
+    known = position.progress.cursors
+    first = tuple(key for key in own if key in known) if known else own
+    feed = Feed(source, options, validate=features.validate, progress=position.progress, keys=first, clock=clock)
+    for key in own:
+        if key not in first:
+            feed.add_partition(key)
+    prefetcher = Prefetcher(feed, features, depth=depth)
+    try:
+        yield Pass(feed=feed, prefetcher=prefetcher)
+    finally:
+        prefetcher.close()
+        feed.close()
+
+
+def join_new_partitions(feed: Feed, workers: Workers) -> None:
+    """Read the partitions of this rank that have appeared since; at a commit, so that its cuts count alike."""
+    for key in own_partitions(feed.known_partitions, workers):
+        if key not in feed.partitions:
+            feed.add_partition(key)
+
+
+def _starting_now(config: EasyRecConfig) -> EasyRecConfig:
+    changed = EasyRecConfig()
+    changed.CopyFrom(config)
+    changed.stream_config.start = LATEST
+    return changed
