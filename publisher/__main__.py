@@ -23,8 +23,6 @@ from publisher.tasks import TASKS, run_task
 from recmodels.errors import RecModelError
 from stream.errors import StreamError
 
-_NICE = 10
-
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the process."""
@@ -38,8 +36,8 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(arguments: Sequence[str]) -> None:
-    """Run the process; raises what a user should read."""
+def run(arguments: Sequence[str], stop: threading.Event) -> None:
+    """Run the process until `stop` is set; raises what a user should read."""
     args = build_parser().parse_args(arguments)
     logging.basicConfig(level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     config = load_config(args.config)
@@ -47,12 +45,8 @@ def run(arguments: Sequence[str]) -> None:
         raise PublisherError(f'{args.config}: model_dir is empty; set model_dir: "/path/of/the/model"')
     store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
     if args.task:
-        os.nice(_NICE)
         run_task(config, store, args.task[0], args.task[1:], _now_ms)
         return
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     metrics = PublisherMetrics()
     if args.metrics_port:
         start_http_server(args.metrics_port, addr="127.0.0.1", registry=metrics.registry)
@@ -67,8 +61,11 @@ def _now_ms() -> int:
 
 def main() -> None:
     """Entry point: an error that a user can act on becomes one line."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     try:
-        run(sys.argv[1:])
+        run(sys.argv[1:], stop)
     except (PublisherError, CheckpointError, ConfigError, FeatureError, RecModelError, StreamError) as error:
         sys.exit(f"publisher: {error}")
 

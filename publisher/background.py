@@ -1,12 +1,16 @@
 """Work beside publishing, in child processes, one of a kind at a time: compiling, rebasing, tidying the log."""
 
 import logging
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 logger = logging.getLogger(__name__)
+
+# Training and publishing come first.
+_NICENESS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +38,7 @@ class Background(Protocol):
 
 
 class Children:
-    """Child processes: `command` and then the task and its arguments."""
+    """Niced child processes: `command` and then the task and its arguments."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = tuple(command)
@@ -44,8 +48,10 @@ class Children:
         """Spawn a child."""
         if task in self._running:
             return False
-        self._running[task] = subprocess.Popen([*self._command, task, *arguments], stdin=subprocess.DEVNULL)
-        logger.info("task started task=%s pid=%d", task, self._running[task].pid)
+        child = subprocess.Popen([*self._command, task, *arguments], stdin=subprocess.DEVNULL)
+        os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
+        self._running[task] = child
+        logger.info("task started task=%s pid=%d", task, child.pid)
         return True
 
     def ended(self) -> list[Ended]:

@@ -178,7 +178,11 @@ class Publisher:
             return {}
         if self._last is not None and pointer.version == self._last.version.version:
             return dict(self._last.version.metrics)
-        return dict(load_published(self._store, pointer.version, self._around.signer).version.metrics)
+        try:
+            return dict(load_published(self._store, pointer.version, self._around.signer).version.metrics)
+        except VersionError as error:
+            logger.error("served version has no metrics to compare with: %s", error)
+            return {}
 
     def _point(self) -> None:
         """Serve the newest version, unless pinned; also after a crash between its manifest and the swap."""

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 
 from checkpointer.store import Store
+from publisher.errors import VersionError
 from publisher.manifest import Blob, ServingVersion, manifest_path
 from publisher.pointer import read_pin
 from publisher.versions import list_versions, read_pointer, read_version
@@ -23,21 +24,29 @@ def sweep(store: Store, keep: int, *, writing: frozenset[int] = frozenset()) -> 
     kept = _kept(store, versions, keep)
     if not kept:
         return 0
-    doomed = [version for version in versions if version not in kept]
+    try:
+        named = {blob.path for version in kept for blob in _blobs(read_version(store, version))}
+    except VersionError as error:
+        logger.error("nothing is deleted while a kept version cannot be read: %s", error)
+        return 0
     oldest = min(kept)
-    for version in doomed:
-        store.delete(manifest_path(version))
-    for folder in store.folders("versions"):
-        if int(folder.rsplit("/", 1)[1]) < oldest:
-            for entry in list(store.list(folder)):
-                store.delete(entry.path)
-    named = {blob.path for version in kept for blob in _blobs(read_version(store, version))}
+    doomed = [version for version in versions if version not in kept]
+    _delete_notes(store, doomed, oldest)
     for path in list(_candidates(store)):
         # A newer file may belong to a version whose manifest is not written yet.
         if path not in named and _seq(path) < oldest and _seq(path) not in writing:
             store.delete(path)
     logger.info("versions deleted count=%d oldest_kept=%d", len(doomed), oldest)
     return len(doomed)
+
+
+def _delete_notes(store: Store, doomed: list[int], oldest: int) -> None:
+    """Delete manifests, and refusals older than all that is kept."""
+    for version in doomed:
+        store.delete(manifest_path(version))
+    for folder in store.folders("versions"):
+        if int(folder.rsplit("/", 1)[1]) < oldest:
+            store.delete(f"{folder}/refused.json")
 
 
 def _kept(store: Store, versions: list[int], keep: int) -> set[int]:

@@ -41,6 +41,7 @@ def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Itera
     try:
         columns = pq.ParquetFile(pa.BufferReader(payload), read_dictionary=["table"]).read()
         names = columns["table"].combine_chunks()
+        _check_types(columns.schema, what)
         ids = columns["id"].combine_chunks().to_numpy()
         rows, present = _rows(columns["row"].combine_chunks())
     except (pa.ArrowException, KeyError) as error:
@@ -63,6 +64,13 @@ def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Itera
 def read_rows(store: Store, tables: Iterable[Table], blob: Blob) -> Iterator[ServingRows]:
     """Read and verify one file of a base or a delta."""
     return decode_rows(read_blob(store, blob), blob.path, {table.name: table for table in tables})
+
+
+def _check_types(schema: pa.Schema, what: str) -> None:
+    id_type, row_type = schema.field("id").type, schema.field("row").type
+    if id_type != pa.int64() or not pa.types.is_fixed_size_binary(row_type):
+        detail = f"id must be int64 and row fixed-size binary, got {id_type} and {row_type}"
+        raise VersionError(Reason.CORRUPT, f"{what} is not a file of serving rows: {detail}")
 
 
 def _write(parts: list[ServingRows], width: int) -> bytes:

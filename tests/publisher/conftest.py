@@ -53,6 +53,7 @@ class Trainer:
     contract: str = CONTRACT.digest
     features: str = CONTRACT.features
     offset: int = 0
+    dense: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tokens, chains = itertools.count(), itertools.count()
@@ -114,7 +115,8 @@ class Trainer:
         state = StreamState()
         state.cursors.add(topic="events", partition=0, offset=self.offset, row=2)
         state.watermarks.add(topic="events", partition=0, event_time_ms=self.offset)
-        arrays = {"parameter/w": self.weights(7, 1), "optimizer/w": self.weights(7, 1), **(dense or {})}
+        own = self.dense or {"parameter/w": self.weights(7, 1)}
+        arrays = {"optimizer/w": self.weights(7, 1), **own, **(dense or {})}
         blobs = stage(self.store, seq=self.writer.next_seq, rank=0, rows=tables, dense=arrays, stream=state)
         draft = Draft(
             kind=kind,
@@ -247,6 +249,11 @@ class Bench:
             and all(np.array_equal(held[name][key], rows[name][key]) for key in rows[name])
             for name in rows
         )
+
+
+@pytest.fixture
+def make_bench() -> type[Bench]:
+    return Bench
 
 
 @pytest.fixture

@@ -1,0 +1,174 @@
+"""Bases, artefacts and compaction are made beside publishing; whatever becomes of them, versions go on."""
+
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from checkpointer.bases import list_bases
+from publisher.background import Children, Ended
+from publisher.bases import build_base
+from publisher.blobs import put_once
+from publisher.versions import read_version
+
+
+class Inline:
+    """Runs tasks when it is told to, in this process."""
+
+    def __init__(self, run: Callable[[str, tuple[str, ...]], bool]) -> None:
+        self.run = run
+        self.waiting: dict[str, tuple[str, ...]] = {}
+        self.done: list[Ended] = []
+
+    def start(self, task: str, *arguments: str) -> bool:
+        if task in self.waiting:
+            return False
+        self.waiting[task] = arguments
+        return True
+
+    def work(self) -> None:
+        for task, arguments in self.waiting.items():
+            self.done.append(Ended(task=task, ok=self.run(task, arguments)))
+        self.waiting = {}
+
+    def ended(self) -> list[Ended]:
+        done, self.done = self.done, []
+        return done
+
+    def close(self) -> None:
+        pass
+
+
+def rebasing(bench) -> Inline:
+    def run(task: str, arguments: tuple[str, ...]) -> bool:
+        if task == "base":
+            build_base(bench.store, int(arguments[0]), bench.contract.tables, "fp32")
+        return True
+
+    return Inline(run)
+
+
+def follow(bench, follower, count: int) -> None:
+    for number in range(count):
+        bench.trainer.commit({"user": [number % 5]}, delete=[5 + number % 3])
+        follower.step()
+
+
+def test_version_lists_a_new_base_once_it_is_written(bench):
+    background = rebasing(bench)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, rebase_after_deltas=4)
+    follower.step()
+    follow(bench, follower, 4)
+    assert background.waiting == {"base": ("5",)}
+    follow(bench, follower, 2)
+    assert bench.current().base.seq == 1
+    background.work()
+    follow(bench, follower, 1)
+    version = bench.current()
+    assert version.base.seq == 5
+    assert [delta.seq for delta in version.plan(None).deltas] == [6, 7, 8]
+    assert bench.same(bench.held(version), bench.trainer.rows)
+
+
+def test_warm_replica_passes_a_rebase_without_the_base(bench):
+    background = rebasing(bench)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, rebase_after_deltas=4)
+    follower.step()
+    follow(bench, follower, 3)
+    warm, rows = bench.current(), {name: dict(table) for name, table in bench.trainer.rows.items()}
+    follow(bench, follower, 1)
+    background.work()
+    follow(bench, follower, 2)
+    version = bench.current()
+    assert version.base.seq == 5 and version.series == warm.series
+    assert version.plan(warm).base is None
+    assert bench.same(bench.held(version, warm, rows), bench.trainer.rows)
+
+
+def test_lists_of_deltas_stay_short_over_many_rebases(bench):
+    background = rebasing(bench)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, rebase_after_deltas=4)
+    follower.step()
+    for _ in range(40):
+        follow(bench, follower, 1)
+        background.work()
+        assert len(bench.current().plan(None).deltas) <= 5
+        assert len(bench.current().deltas) <= 9
+    assert bench.same(bench.held(bench.current()), bench.trainer.rows)
+
+
+def test_base_task_that_fails_is_tried_again(bench):
+    outcomes = iter([False, True])
+
+    def run(task: str, arguments: tuple[str, ...]) -> bool:
+        ok = next(outcomes)
+        if ok:
+            build_base(bench.store, int(arguments[0]), bench.contract.tables, "fp32")
+        return ok
+
+    background = Inline(run)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, rebase_after_deltas=2)
+    follower.step()
+    follow(bench, follower, 2)
+    background.work()
+    follow(bench, follower, 1)
+    background.work()
+    follow(bench, follower, 1)
+    assert bench.current().base.seq == 4
+
+
+def test_quick_runtime_is_compiled_first_and_each_is_asked_for_once(bench):
+    asked = []
+    background = Inline(lambda task, arguments: asked.append(arguments) or True)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, runtime="aot_inductor")
+    follower.step()
+    assert background.waiting == {"compile": ("torch_script",)}
+    background.work()
+    follow(bench, follower, 3)
+    assert asked == [("torch_script",)] and background.waiting == {}
+    assert bench.current().artefacts == ()
+
+
+def test_base_that_another_process_wrote_is_used(bench):
+    bench.trainer.base()
+    build_base(bench.store, 1, bench.contract.tables, "fp32")
+    assert not put_once(bench.store, "serving_bases/00000000000000000001/fp32.json", b"", point="")
+    bench.publish()
+    assert bench.same(bench.held(read_version(bench.store, 1)), bench.trainer.rows)
+
+
+def test_log_is_compacted_when_it_is_due(bench):
+    tasks = []
+    background = Inline(lambda task, arguments: tasks.append(task) or True)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, compact_after_commits=20, compact_after_bytes_ratio=1e9)
+    follower.step()
+    follow(bench, follower, 31)
+    assert "maintain" in background.waiting
+    assert list_bases(bench.store) == []
+
+
+@pytest.mark.parametrize(("code", "ok"), [("pass", True), ("raise SystemExit(3)", False)])
+def test_children_report_how_they_ended(code, ok):
+    children = Children([sys.executable, "-c", f"import sys; {code}"])
+    assert children.start("work", "1") and not children.start("work", "1")
+    deadline = time.monotonic() + 30
+    while not (ended := children.ended()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert ended == [Ended(task="work", ok=ok)]
+    assert children.start("work")
+    children.close()
+
+
+def test_close_ends_a_child_that_is_still_at_work():
+    children = Children([sys.executable, "-c", "import time; time.sleep(600)"])
+    children.start("work")
+    started = time.monotonic()
+    children.close()
+    assert time.monotonic() - started < 10
