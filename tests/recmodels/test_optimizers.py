@@ -241,3 +241,17 @@ def test_clip_by_value_cuts_each_element() -> None:
 def test_clipping_refuses_an_unknown_kind() -> None:
     with pytest.raises(ModelConfigError, match="clipping_type"):
         Clipping(kind="global")
+
+
+def test_scheduled_rates_reach_the_sharded_tables(lab: "Lab") -> None:  # noqa: F821 - conftest's, not importable
+    optimizer = sparse_of(
+        "sgd_optimizer { lr: 0.5 } exponential_decay_learning_rate { decay_size: 1 decay_factor: 0.5 }"
+    )
+    online = lab.online([lab.id_feature("u")], optimizer=optimizer.kind, settings=optimizer.kwargs())
+    batch = lab.batch_of({"u": [[3]]})
+    for finished in range(3):
+        before = online.read(batch)["deep"]
+        optimizer.set_rate(online.dmp.fused_optimizer, finished)
+        online.step(batch)
+        moved = (before - online.read(batch)["deep"])[0].tolist()
+        assert moved == pytest.approx([0.5 * 0.5**finished * column for column in (1, 2, 3, 4)], rel=1e-4)
