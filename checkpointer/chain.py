@@ -85,8 +85,14 @@ def latest_to_adopt(store: Store, claims: Claims) -> Commit | None:
 
 
 def list_seqs(store: Store) -> list[int]:
-    """The numbers of all entries, ascending."""
+    """The numbers of all entries, ascending, also of those that retention is removing."""
     return [seq for entry in store.list(LOG) if (seq := seq_of(entry.path)) is not None]
+
+
+def live_seqs(store: Store) -> list[int]:
+    """The numbers of the entries that retention keeps, ascending."""
+    floor = read_claims(store).floor
+    return [seq for seq in list_seqs(store) if seq >= floor]
 
 
 def latest_by_hint(store: Store) -> Commit | None:
@@ -96,8 +102,7 @@ def latest_by_hint(store: Store) -> Commit | None:
         return latest(store)
     commit = read_entry(store, hint.seq)
     if commit is None:
-        seqs = list_seqs(store)
-        if seqs and seqs[0] > hint.seq:
+        if hint.seq < read_claims(store).floor:
             return latest(store)  # retention went past the hint
         raise ChainError(Flaw.MISSING, log_path(hint.seq), f"{HINT_PATH} names it; delete that file to accept the loss")
     if commit.digest != hint.digest:

@@ -1,4 +1,4 @@
-"""`epoch.json`: which producer may append, and from which number on older ones are void (FORMAT.md, section 6)."""
+"""`epoch.json`: which producer may append, when older ones are void, where the log starts (FORMAT.md)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,9 +47,10 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claims:
-    """All claims that can still matter, oldest first."""
+    """All claims that can still matter, oldest first. Entries numbered below `floor` are garbage."""
 
     claims: tuple[Claim, ...] = ()
+    floor: int = 0
 
     @property
     def latest(self) -> Claim | None:
@@ -73,16 +74,18 @@ class Claims:
 
     def before(self, epoch: int) -> "Claims":
         """The claims as they were before `epoch` was claimed."""
-        return Claims(claims=tuple(claim for claim in self.claims if claim.epoch < epoch))
+        return replace(self, claims=tuple(claim for claim in self.claims if claim.epoch < epoch))
 
-    def pruned(self, oldest: int) -> "Claims":
-        """Without the claims that cannot matter for entries from number `oldest` on."""
-        settled = [index for index, claim in enumerate(self.claims) if 0 < claim.first <= oldest]
-        if not settled:
+    def raised(self, floor: int) -> "Claims":
+        """With a floor, and without the claims that cannot matter above it."""
+        if floor <= self.floor:
             return self
+        settled = [index for index, claim in enumerate(self.claims) if 0 < claim.first <= floor]
+        if not settled:
+            return replace(self, floor=floor)
         # What is older than the last settled claim is void under any number: retention freed the numbers below.
-        floor = replace(self.claims[settled[-1]], known=0, first=1)
-        return Claims(claims=(floor, *self.claims[settled[-1] + 1 :]))
+        oldest = replace(self.claims[settled[-1]], known=0, first=1)
+        return Claims(claims=(oldest, *self.claims[settled[-1] + 1 :]), floor=floor)
 
 
 def read_claims(store: Store) -> Claims:
@@ -97,7 +100,7 @@ def claim_epoch(store: Store, token: str, known: int) -> Claim:
         latest = claims.latest
         claim = Claim(epoch=latest.epoch + 1 if latest else 1, known=known, first=0, token=token)
         try:
-            _swap(store, old, Claims(claims=(*claims.claims, claim)), "epoch.claim")
+            _swap(store, old, replace(claims, claims=(*claims.claims, claim)), "epoch.claim")
         except ConflictError:
             continue
         return claim
@@ -106,7 +109,7 @@ def claim_epoch(store: Store, token: str, known: int) -> Claim:
 def seal_claim(store: Store, claim: Claim, first: int) -> Claim:
     """Say where the claim starts. Raises FencedError when a newer one is there."""
     sealed = replace(claim, first=first)
-    change_claims(store, claim, lambda claims: Claims(claims=(*claims.claims[:-1], sealed)), "epoch.seal")
+    change_claims(store, claim, lambda claims: replace(claims, claims=(*claims.claims[:-1], sealed)), "epoch.seal")
     return sealed
 
 
@@ -146,11 +149,12 @@ def _read(store: Store) -> tuple[Claims, bytes | None]:
     except NotFoundError:
         return Claims(), None
     value, _ = unseal(EPOCH_PATH, data, _FORMATS)
-    claims = tuple(Claim.from_json(fields) for fields in Fields(EPOCH_PATH, value).objects("claims"))
-    return Claims(claims=claims), data
+    fields = Fields(EPOCH_PATH, value)
+    claims = tuple(Claim.from_json(claim) for claim in fields.objects("claims"))
+    return Claims(claims=claims, floor=fields.integer("floor")), data
 
 
 def _swap(store: Store, old: bytes | None, claims: Claims, point: str) -> None:
     listed: list[Json] = [claim.to_json() for claim in claims.claims]
-    data, _ = seal({"format": _FORMATS.stop - 1, "claims": listed})
+    data, _ = seal({"format": _FORMATS.stop - 1, "claims": listed, "floor": claims.floor})
     store.compare_and_swap(EPOCH_PATH, old, data, point=point)

@@ -15,7 +15,7 @@ WRITES = (
     "compact.manifest",
     "epoch.claim",
     "epoch.seal",
-    "epoch.prune",
+    "collect.floor",
 )
 POINTS = tuple(f"{write}_{step}" for write in WRITES for step in STEPS) + (
     "commit.manifest_counted",

@@ -70,7 +70,7 @@ def list_log(store: Store, *, newest: int | None = None) -> Iterator[LogLine]:
     """The entries, oldest first; with `newest` only so many of the last."""
     bases = set(list_bases(store))
     claims = read_claims(store)
-    seqs = chain.list_seqs(store)
+    seqs = chain.live_seqs(store)
     for seq in seqs if newest is None else seqs[max(0, len(seqs) - newest) :]:
         try:
             entry = chain.read_entry(store, seq)
@@ -103,7 +103,7 @@ def status(store: Store) -> LogStatus | None:
     steps = plan(store, None)
     head = steps.target
     latest = read_claims(store).latest
-    seqs = chain.list_seqs(store)
+    seqs = chain.live_seqs(store)
     return LogStatus(
         url=store.url,
         head=head.seq,

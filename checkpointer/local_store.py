@@ -110,9 +110,9 @@ class LocalStore:
             raise StoreError(f"deleting {path} in {self.url} failed: {_reason(error)}") from error
 
     def tidy(self, prefix: str, *, before_ms: int) -> None:
-        """Remove temporary files that nobody has touched since, and empty subfolders."""
+        """Remove temporary files that nobody has touched since, those of the root included, and empty subfolders."""
         folders = self.folders(prefix)
-        for folder in (prefix, *folders):
+        for folder in ("", prefix, *folders):
             if not (self.root / folder).is_dir():
                 continue
             with os.scandir(self.root / folder) as entries:

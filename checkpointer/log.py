@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from checkpointer import blob as blobs
 from checkpointer import chain
 from checkpointer.commit import Commit, Role, log_path
+from checkpointer.epoch import read_claims
 from checkpointer.errors import ChainError, Flaw
 from checkpointer.restore import Restored, restore
 from checkpointer.rows import Column, TableRows
@@ -34,13 +35,10 @@ class CommitLog:
 
         Raises ChainError, with MISSING where retention has removed what should come next: restore instead.
         """
-        parent = chain.read_entry(self.store, after) if after else None
-        if after and parent is None:
-            raise ChainError(Flaw.MISSING, log_path(after), "retention removed it; start from restore()")
-        if parent is None and chain.read_entry(self.store, 1) is None:
-            seqs = chain.list_seqs(self.store)
-            if seqs:
-                raise ChainError(Flaw.MISSING, log_path(1), f"the log starts at {seqs[0]}; start from restore()")
+        floor = read_claims(self.store).floor
+        if max(after, 1) < floor:
+            raise ChainError(Flaw.MISSING, log_path(after + 1), f"the log starts at {floor}; start from restore()")
+        parent = self.get(after) if after else None
         yield from chain.following(self.store, parent)
 
     def rows(self, commit: Commit) -> Iterator[TableRows]:

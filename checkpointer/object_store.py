@@ -123,7 +123,7 @@ class ObjectStore:
         try:
             self.put_if_absent(path, new)
         except ExistsError:
-            self._conflict(path, new)
+            raise ConflictError(f"{path} is there already in {self.url}") from None
 
     def _replace(self, path: str, old: bytes, new: bytes) -> None:
         try:
@@ -136,7 +136,8 @@ class ObjectStore:
         try:
             obstore.put(self._objects, path, new, mode=tag, use_multipart=False)
         except PreconditionError:
-            self._conflict(path, new)
+            # Perhaps our own put, repeated by the client after a lost answer; only the caller can tell by reading.
+            raise ConflictError(f"{path} changed in {self.url}") from None
         except BaseError as error:
             raise OutcomeUnknownError(f"replacing {path} in {self.url} failed: {_reason(error)}") from error
 
@@ -145,15 +146,6 @@ class ObjectStore:
         if tag is None:
             raise StoreError(f"{self.url} gives no entity tags: compare-and-swap cannot work there")
         return {"e_tag": tag} if version is None else {"e_tag": tag, "version": version}
-
-    def _conflict(self, path: str, new: bytes) -> None:
-        # The client repeats a put whose answer was lost, and then meets its own object.
-        try:
-            if self.get(path) == new:
-                return
-        except NotFoundError:
-            pass
-        raise ConflictError(f"{path} changed in {self.url}")
 
     def _call(self, path: str, what: str, action: Callable[[], T]) -> T:
         try:

@@ -8,6 +8,7 @@ from checkpointer import blob as blobs
 from checkpointer import chain
 from checkpointer.bases import Base, newest_base
 from checkpointer.commit import BlobRef, Commit, Kind, Part, Role
+from checkpointer.epoch import read_claims
 from checkpointer.errors import ChainError, Flaw
 from checkpointer.resolve import merge, overlay
 from checkpointer.rows import Column, TableRows
@@ -114,7 +115,7 @@ def _target(store: Store, seq: int | None) -> Commit:
         if found is None:
             raise ChainError(Flaw.MISSING, store.url, "there is no commit to restore")
         return found
-    entry = chain.read_entry(store, seq)
+    entry = chain.read_entry(store, seq) if seq >= read_claims(store).floor else None
     if entry is not None:
         chain.check_counts(store, entry)
         return entry

@@ -101,13 +101,14 @@ def collect_garbage(
 
     Kept: the newest bases; the log of `keep_log_ms`, with a base before it so that every commit in it restores; all
     commits since `published`; a base of each pinned commit and of the newest marked ones.
-    1. manifests of commits  2. their blobs  3. manifests of bases  4. their blobs  5. leftovers
+    1. say where the log starts  2. manifests of commits  3. their blobs  4. bases  5. their blobs  6. leftovers
     """
     bases = list_bases(store)
     if not bases:
         return Collected()
     floor = _floor(store, options, bases, now_ms, published)
     _save_pinned(store, options, floor, pinned)
+    change_claims(store, None, lambda claims: claims.raised(floor), "collect.floor")
     commits = [seq for seq in chain.list_seqs(store) if seq < floor]
     for seq in commits:
         store.delete(log_path(seq))
@@ -118,7 +119,6 @@ def collect_garbage(
         store.delete(base_path(seq))
     remove_unfinished(store)
     faults.reached("collect.bases_deleted")
-    change_claims(store, None, lambda claims: claims.pruned(floor), "epoch.prune")
     for prefix in (LOG, f"{LOG}/blobs", BASES, f"{BASES}/blobs"):
         store.tidy(prefix, before_ms=now_ms - _LEFTOVER_MS)
     logger.info("collected commits=%s bases=%s blobs=%s log_from=%s", len(commits), len(doomed), blobs, floor)
@@ -131,7 +131,7 @@ def _floor(store: Store, options: RetentionOptions, bases: list[int], now_ms: in
     if published is not None:
         limit = min(limit, published)
     young = limit
-    for seq in chain.list_seqs(store):
+    for seq in chain.live_seqs(store):
         if seq >= limit:
             break
         entry = chain.read_entry(store, seq)
@@ -144,7 +144,7 @@ def _floor(store: Store, options: RetentionOptions, bases: list[int], now_ms: in
 def _save_pinned(store: Store, options: RetentionOptions, floor: int, pinned: Collection[int]) -> None:
     """Give commits that must outlive the log a base of their own."""
     present = set(list_bases(store))
-    for seq in chain.list_seqs(store):
+    for seq in chain.live_seqs(store):
         if seq >= floor:
             return
         entry = chain.read_entry(store, seq)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from checkpointer import blob as blobs
 from checkpointer import chain
 from checkpointer.bases import Base, list_bases, read_base
-from checkpointer.commit import START, BlobRef, Commit, Part, Role, log_path
+from checkpointer.commit import START, BlobRef, Commit, Part, Role, base_path, log_path
 from checkpointer.compact import prove
 from checkpointer.epoch import Standing, read_claims
 from checkpointer.errors import ChainError, Flaw
@@ -70,7 +70,7 @@ def verify(store: Store) -> Verification:
     findings = _Findings()
     commits, void = _read_log(store, findings)
     bases = _read_bases(store, findings)
-    _check_start(commits, bases, findings)
+    _check_start(commits, bases, read_claims(store).floor, findings)
     hint = chain.read_hint(store)
     if hint is not None and hint.seq > max(commits, default=0):
         findings.add(ChainError(Flaw.MISSING, log_path(hint.seq), f"{chain.HINT_PATH} names it"))
@@ -93,7 +93,7 @@ def _read_log(store: Store, findings: _Findings) -> tuple[dict[int, Commit], lis
     void: list[int] = []
     previous: Commit | None = None
     broken = False  # the entry before is unreadable: what comes after cannot be compared with it
-    for seq in chain.list_seqs(store):
+    for seq in chain.live_seqs(store):
         entry = findings.attempt(partial(chain.read_entry, store, seq))
         if entry is None:
             broken = True
@@ -136,13 +136,14 @@ def _read(store: Store, blob: BlobRef, part: Part) -> bool:
     return True
 
 
-def _check_start(commits: dict[int, Commit], bases: dict[int, Base], findings: _Findings) -> None:
-    """The oldest commit must be a base, or have one below it; nothing below it may be missing."""
-    first = commits[min(commits)] if commits else None
-    if first is None or first.parent == START:
+def _check_start(commits: dict[int, Commit], bases: dict[int, Base], floor: int, findings: _Findings) -> None:
+    """The log must start with the first commit, or at the floor with a base there."""
+    if not commits:
         return
-    if not any(seq in (first.seq, first.parent.seq) for seq in bases):
-        path = log_path(first.parent.seq)
-        findings.add(
-            ChainError(Flaw.MISSING, path, f"the log starts after it, and no base stands at {first.parent.seq}")
-        )
+    first = commits[min(commits)]
+    if floor == 0 and first.parent != START:
+        findings.add(ChainError(Flaw.MISSING, log_path(first.parent.seq), f"commit {first.seq} names it as its parent"))
+    if floor and first.seq != floor:
+        findings.add(ChainError(Flaw.MISSING, log_path(floor), "the log starts with it"))
+    if floor and floor not in bases:
+        findings.add(ChainError(Flaw.MISSING, base_path(floor), "the log starts there"))
