@@ -94,7 +94,7 @@ class Side:
                 raise VersionError(Reason.CORRUPT, f"version {self.number}: output {name} of a row of zeros is {array}")
 
     def warm(self) -> None:
-        """Predict a row of nulls, so that no request waits for a kernel to compile; rows that need values are skipped."""
+        """Predict a row of nulls, where features take them, so that no request waits for a kernel to compile."""
         names = self.contract.features.input_columns
         with contextlib.suppress(RequestError):
             self.predict(pa.RecordBatch.from_arrays([pa.nulls(1)] * len(names), names=list(names)))

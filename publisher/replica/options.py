@@ -1,18 +1,21 @@
 """What an operator decides about a replica."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from protos import pipeline_pb2
 from publisher.replica.errors import StartError
+from stream.kafka_client import client_settings
+from stream.kafka_options import KafkaOptions
+from stream.security import Settings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Notifications:
-    """Where versions are announced; `settings` are librdkafka's (brokers, security)."""
+    """Where versions are announced; `settings` are librdkafka's (brokers, security) and may hold secrets."""
 
     topic: str
-    settings: tuple[tuple[str, str], ...]
+    settings: Settings = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,9 +63,8 @@ class ServeOptions:
         host: str = "127.0.0.1",
         port: int = 8080,
         token_file: Path | None = None,
-        notifications: Notifications | None = None,
     ) -> "ServeOptions":
-        """Take the limits of `serve_config` and the key and cadence of `publish_config`."""
+        """Take the limits of `serve_config`; key, cadence and notifications of `publish_config`."""
         serve, publish = config.serve_config, config.publish_config
         key = publish.verify_key_file
         return cls(
@@ -70,7 +72,7 @@ class ServeOptions:
             port=port,
             token_file=token_file,
             verify_key_file=Path(key) if key else None,
-            notifications=notifications,
+            notifications=_notifications(config),
             poll_s=publish.poll_interval_ms / 1000,
             max_request_bytes=serve.max_request_bytes,
             max_concurrent=serve.max_concurrent_requests,
@@ -78,3 +80,10 @@ class ServeOptions:
             staleness_alert_s=serve.staleness_alert_ms / 1000,
             unready_when_stale=serve.unready_when_stale,
         )
+
+
+def _notifications(config: pipeline_pb2.EasyRecConfig) -> Notifications | None:
+    topic = config.publish_config.notify_topic
+    if not topic:
+        return None
+    return Notifications(topic=topic, settings=client_settings(KafkaOptions.from_proto(config.stream_config)))

@@ -91,7 +91,7 @@ class InferenceServer:
         return app
 
     async def drain(self, limit_s: float) -> None:
-        """Answer `not ready`, end each connection with its next answer, and return once no request has come for a moment.
+        """Answer `not ready`, end each connection with its next answer, return once no request has come for a moment.
 
         aiohttp's own shutdown drops what still arrives on open connections, also the rest of a body.
         """

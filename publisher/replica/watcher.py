@@ -70,11 +70,11 @@ class Listener:
         self._stop = threading.Event()
         self._consumer = Consumer(
             {
+                **notifications.settings,
                 # Partitions are assigned by hand: the group is never joined, its name is only required.
                 "group.id": "headrace-replica",
                 "enable.auto.commit": False,
                 "error_cb": self._report,
-                **dict(notifications.settings),
             }
         )
         self._thread = threading.Thread(target=self._run, name="listen", daemon=True)
