@@ -108,7 +108,7 @@ class EmbeddedBroker:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
-                self._process.wait(5.0)
+                self._process.wait(0.5)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

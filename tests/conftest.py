@@ -9,7 +9,7 @@ import subprocess
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -114,6 +114,9 @@ class KafkaProcess:
                     raise RuntimeError(f"Apache Kafka did not start: {self._log.read_text()[-2000:]}") from None
                 time.sleep(0.2)
 
+    def broker(self) -> Broker:
+        return Broker(self.bootstrap)
+
     def kill(self) -> None:
         """A crash: no clean shutdown."""
         if self._process is not None:
@@ -139,29 +142,42 @@ def embedded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real Apache Kafka, one for the session: use topics of your own, do not kill it."""
-    process = KafkaProcess(tmp_path_factory.mktemp("kafka"), _two_free_ports())
     _require_kafka()
+    process = KafkaProcess(tmp_path_factory.mktemp("kafka"), _two_free_ports())
     process.start()
     yield Broker(process.bootstrap)
     process.stop()
 
 
-@pytest.fixture
-def kafka_process(tmp_path: Path) -> Iterator[Callable[..., KafkaProcess]]:
-    """Starts real brokers of the test's own, to kill, restart and configure: `kafka_process(*properties)`."""
-    _require_kafka()
-    started: list[KafkaProcess] = []
+class KafkaProcesses:
+    """Starts real brokers of the test's own, to kill, restart and configure."""
 
-    def start(*properties: str, wait: bool = True) -> KafkaProcess:
-        folder = tmp_path / f"kafka{len(started)}"
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.started: list[KafkaProcess] = []
+
+    def __call__(self, *properties: str, wait: bool = True) -> KafkaProcess:
+        """Start one; `{port}` and `{controller}` in properties stand for its ports."""
+        folder = self._folder / f"kafka{len(self.started)}"
         folder.mkdir()
-        process = KafkaProcess(folder, _two_free_ports(), properties)
-        started.append(process)
-        process.start(wait)
-        return process
+        port = _two_free_ports()
+        filled = [item.replace("{port}", str(port)).replace("{controller}", str(port + 1)) for item in properties]
+        self.started.append(KafkaProcess(folder, port, filled))
+        self.started[-1].start(wait)
+        return self.started[-1]
 
-    yield start
-    for process in started:
+    @staticmethod
+    def free_port() -> int:
+        return free_port()
+
+
+@pytest.fixture
+def kafka_process(tmp_path: Path) -> Iterator[KafkaProcesses]:
+    """A `KafkaProcesses`; what it started is stopped after the test."""
+    _require_kafka()
+    processes = KafkaProcesses(tmp_path)
+    yield processes
+    for process in processes.started:
         process.stop()
 
 
