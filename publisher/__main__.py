@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from prometheus_client import start_http_server
 
 from checkpointer.errors import CheckpointError
+from checkpointer.faults import NO_FAULTS, FaultPoints
+from checkpointer.faults_kill import faults_from
 from checkpointer.open_store import StoreOptions, open_store
 from features import FeatureError
 from protos.errors import ConfigError
@@ -36,14 +38,22 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(arguments: Sequence[str], stop: threading.Event) -> None:
-    """Run the process until `stop` is set; raises what a user should read."""
+def run(arguments: Sequence[str], faults: FaultPoints = NO_FAULTS) -> None:
+    """Run the process until SIGTERM or SIGINT; raises what a user should read."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    run_until(arguments, stop, faults)
+
+
+def run_until(arguments: Sequence[str], stop: threading.Event, faults: FaultPoints = NO_FAULTS) -> None:
+    """Run the process until `stop` is set."""
     args = build_parser().parse_args(arguments)
     logging.basicConfig(level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     config = load_config(args.config)
     if not config.model_dir:
         raise PublisherError(f'{args.config}: model_dir is empty; set model_dir: "/path/of/the/model"')
-    store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
+    store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), faults)
     if args.task:
         run_task(config, store, args.task[0], args.task[1:], _now_ms)
         return
@@ -61,11 +71,8 @@ def _now_ms() -> int:
 
 def main() -> None:
     """Entry point: an error that a user can act on becomes one line."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     try:
-        run(sys.argv[1:], stop)
+        run(sys.argv[1:], faults_from(os.environ.get("HEADRACE_FAULT", "")))
     except (PublisherError, CheckpointError, ConfigError, FeatureError, RecModelError, StreamError) as error:
         sys.exit(f"publisher: {error}")
 

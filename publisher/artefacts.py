@@ -9,14 +9,14 @@ from publisher.blobs import put, put_once
 from publisher.codec import decode_artefact
 from publisher.contract import Contract
 from publisher.export.host import Host, this_host
-from publisher.export.runtime import AOT_INDUCTOR, TORCH_SCRIPT
+from publisher.export.runtime import AOT_INDUCTOR, EAGER, TORCH_SCRIPT
 from publisher.fields import Fields, canonical
 from publisher.manifest import Artefact
 from publisher.versions import fetch
 
 _SUFFIX = {AOT_INDUCTOR: ".pt2", TORCH_SCRIPT: ".ts"}
 # What serves until the first of these is compiled is the next one; then eager.
-_WANTED = {AOT_INDUCTOR: (AOT_INDUCTOR, TORCH_SCRIPT), TORCH_SCRIPT: (TORCH_SCRIPT,)}
+RUNTIMES = {AOT_INDUCTOR: (AOT_INDUCTOR, TORCH_SCRIPT), TORCH_SCRIPT: (TORCH_SCRIPT,), EAGER: ()}
 
 
 class Artefacts:
@@ -26,7 +26,7 @@ class Artefacts:
         self._store = store
         self._host = this_host()
         self._background = background
-        self._paths = {wanted: description_path(contract, wanted, self._host) for wanted in _WANTED.get(runtime, ())}
+        self._paths = {wanted: description_path(contract, wanted, self._host) for wanted in RUNTIMES[runtime]}
         self._found: dict[str, Artefact] = {}
         self._asked: set[str] = set()
 

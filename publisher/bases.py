@@ -39,8 +39,8 @@ def find_base(store: Store, seq: int, encoding: str) -> Base | None:
     return None if payload is None else decode_base(Fields.parse(payload, path))
 
 
-def build_base(store: Store, seq: int, tables: tuple[Table, ...], encoding: str) -> Base:
-    """Write every served row of commit `seq`, part by part, then the listing.
+def build_base(log: CommitLog, store: Store, seq: int, tables: tuple[Table, ...], encoding: str) -> Base:
+    """Write every served row of commit `seq` of `log` to `store`, part by part, then the listing.
 
     Raises UnfitRowsError where a row is not finite: the gate refuses such a commit.
     """
@@ -50,7 +50,7 @@ def build_base(store: Store, seq: int, tables: tuple[Table, ...], encoding: str)
     known = {table.name: table for table in tables}
     blobs: list[Blob] = []
     count = 0
-    for part in _served(CommitLog(store).restore(seq).tables):
+    for part in _served(log.restore(seq).tables):
         check_rows(part, known)
         weights = part.columns["weight"].astype(np.float32, copy=False)
         bad = bad_rows(part.table, part.ids, weights)

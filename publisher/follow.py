@@ -141,7 +141,7 @@ class Publisher:
         return self._extend(self._last.version, delta, material)
 
     def _start(self, material: Material) -> Published:
-        base = build_base(self._store, material.commit.seq, self._contract.tables, self._options.encoding)
+        base = build_base(self._log, self._store, material.commit.seq, self._contract.tables, self._options.encoding)
         self._around.metrics.bytes.labels("base").inc(sum(blob.size for blob in base.blobs))
         self._rebased = None
         return self._writer.start(base, self._last.version if self._last else None, material)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from checkpointer.errors import LockedError
 from checkpointer.local_store import LocalStore
+from checkpointer.log import CommitLog
 from checkpointer.retention import RetentionOptions, maintain
 from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
@@ -30,7 +31,8 @@ def run_task(config: EasyRecConfig, store: Store, task: str, arguments: list[str
     if task == "compile" and len(arguments) == 1:
         compile_artefact(config, store, arguments[0])
     elif task == "base" and len(arguments) == 1 and arguments[0].isdecimal():
-        build_base(store, int(arguments[0]), Contract.of(config).tables, PublishOptions.from_proto(config).encoding)
+        encoding = PublishOptions.from_proto(config).encoding
+        build_base(CommitLog(store), store, int(arguments[0]), Contract.of(config).tables, encoding)
     elif task == "maintain" and not arguments:
         maintain_log(config, store, clock_ms)
     else:

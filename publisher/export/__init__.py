@@ -1,1 +1,1 @@
-"""Making the dense half into artefacts, and running them."""
+"""Making the dense half into artefacts, running them, and exporting a commit for serving on its own."""

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +16,11 @@ from checkpointer.local_store import LocalStore
 from checkpointer.memory_store import MemoryStore
 from checkpointer.store import Store
 from protos.commit_pb2 import StreamState
+from protos.load import parse_config
+from protos.pipeline_pb2 import EasyRecConfig
 from publisher.background import Background, NoBackground
 from publisher.contract import Contract
+from publisher.export.build import build_dense_half
 from publisher.follow import Publisher, Surroundings
 from publisher.manifest import Blob, refusal_path
 from publisher.metrics import PublisherMetrics
@@ -160,6 +163,29 @@ def admission() -> TableRows:
     )
 
 
+CONFIG = """
+model_dir: "{model_dir}"
+data_config {{
+  label_fields: "label"
+  fg_mode: FG_NORMAL
+  input_fields {{ input_name: "user_id" input_type: INT64 }}
+  input_fields {{ input_name: "item_id" input_type: INT64 }}
+  input_fields {{ input_name: "label" input_type: FLOAT }}
+}}
+feature_configs {{ id_feature {{ feature_name: "user_id" expression: "user:user_id" embedding_name: "user"
+  embedding_dim: 4 zch {{ zch_size: 1000 hash {{}} }} }} }}
+feature_configs {{ id_feature {{ feature_name: "item_id" expression: "item:item_id" embedding_name: "item"
+  embedding_dim: 3 num_buckets: 6 }} }}
+model_config {{
+  feature_groups {{ group_name: "all" feature_names: "user_id" feature_names: "item_id" group_type: DEEP }}
+  multi_tower {{ towers {{ input: "all" mlp {{ hidden_units: 4 }} }} final {{ hidden_units: 4 }} }}
+  num_class: 1
+  losses {{ binary_cross_entropy {{}} }}
+}}
+publish_config {{ dense_runtime: TORCH_SCRIPT {publish} }}
+"""
+
+
 class Told:
     """A notifier that remembers."""
 
@@ -185,6 +211,13 @@ class Bench:
         self.told = Told()
         self.metrics = PublisherMetrics()
         self.clock = itertools.count(2_000)
+
+    def train_under(self, config: EasyRecConfig) -> None:
+        """Let commits say that they were trained under a real configuration, with dense weights of its model."""
+        contract = Contract.of(config)
+        self.trainer.contract, self.trainer.features = contract.digest, contract.features
+        state = build_dense_half(config).state_dict()
+        self.trainer.dense = {f"parameter/{name}": value.numpy() for name, value in state.items()}
 
     def publisher(
         self,
@@ -254,6 +287,16 @@ class Bench:
 @pytest.fixture
 def make_bench() -> type[Bench]:
     return Bench
+
+
+@pytest.fixture
+def config_text() -> Callable[..., str]:
+    return lambda model_dir, publish="": CONFIG.format(model_dir=model_dir, publish=publish)
+
+
+@pytest.fixture
+def parsed_config(config_text) -> Callable[..., EasyRecConfig]:
+    return lambda model_dir: parse_config(config_text(model_dir), json=False)
 
 
 @pytest.fixture

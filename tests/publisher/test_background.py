@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from checkpointer import CommitLog
 from checkpointer.bases import list_bases
 from publisher.background import Children, Ended
 from publisher.bases import build_base
@@ -43,7 +44,7 @@ class Inline:
 def rebasing(bench) -> Inline:
     def run(task: str, arguments: tuple[str, ...]) -> bool:
         if task == "base":
-            build_base(bench.store, int(arguments[0]), bench.contract.tables, "fp32")
+            build_base(CommitLog(bench.store), bench.store, int(arguments[0]), bench.contract.tables, "fp32")
         return True
 
     return Inline(run)
@@ -107,7 +108,7 @@ def test_base_task_that_fails_is_tried_again(bench):
     def run(task: str, arguments: tuple[str, ...]) -> bool:
         ok = next(outcomes)
         if ok:
-            build_base(bench.store, int(arguments[0]), bench.contract.tables, "fp32")
+            build_base(CommitLog(bench.store), bench.store, int(arguments[0]), bench.contract.tables, "fp32")
         return ok
 
     background = Inline(run)
@@ -137,7 +138,7 @@ def test_quick_runtime_is_compiled_first_and_each_is_asked_for_once(bench):
 
 def test_base_that_another_process_wrote_is_used(bench):
     bench.trainer.base()
-    build_base(bench.store, 1, bench.contract.tables, "fp32")
+    build_base(CommitLog(bench.store), bench.store, 1, bench.contract.tables, "fp32")
     assert not put_once(bench.store, "serving_bases/00000000000000000001/fp32.json", b"", point="")
     bench.publish()
     assert bench.same(bench.held(read_version(bench.store, 1)), bench.trainer.rows)

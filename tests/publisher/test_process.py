@@ -16,8 +16,7 @@ import pytest
 import torch
 
 from protos.load import load_config
-from publisher.__main__ import run
-from publisher.contract import Contract
+from publisher.__main__ import run_until
 from publisher.errors import PublisherBusyError, PublisherError
 from publisher.export.build import build_dense_half
 from publisher.export.host import this_host
@@ -27,34 +26,12 @@ from publisher.pointer import rollback
 from publisher.versions import read_blob, read_pointer, read_version
 from stream.broker import free_port
 
-CONFIG = """
-model_dir: "{model_dir}"
-data_config {{
-  label_fields: "label"
-  fg_mode: FG_NORMAL
-  input_fields {{ input_name: "user_id" input_type: INT64 }}
-  input_fields {{ input_name: "item_id" input_type: INT64 }}
-  input_fields {{ input_name: "label" input_type: FLOAT }}
-}}
-feature_configs {{ id_feature {{ feature_name: "user_id" expression: "user:user_id" embedding_name: "user"
-  embedding_dim: 4 zch {{ zch_size: 1000 hash {{}} }} }} }}
-feature_configs {{ id_feature {{ feature_name: "item_id" expression: "item:item_id" embedding_name: "item"
-  embedding_dim: 3 num_buckets: 6 }} }}
-model_config {{
-  feature_groups {{ group_name: "all" feature_names: "user_id" feature_names: "item_id" group_type: DEEP }}
-  multi_tower {{ towers {{ input: "all" mlp {{ hidden_units: 4 }} }} final {{ hidden_units: 4 }} }}
-  num_class: 1
-  losses {{ binary_cross_entropy {{}} }}
-}}
-publish_config {{ dense_runtime: TORCH_SCRIPT {publish} }}
-"""
-
 
 @pytest.fixture
-def config(tmp_path: Path) -> Callable[..., Path]:
+def config(tmp_path: Path, config_text) -> Callable[..., Path]:
     def write(publish: str = "", model_dir: str = "") -> Path:
         path = tmp_path / "pipeline.config"
-        path.write_text(CONFIG.format(model_dir=model_dir or tmp_path / "model", publish=publish))
+        path.write_text(config_text(model_dir or tmp_path / "model", publish))
         return path
 
     return write
@@ -63,12 +40,8 @@ def config(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def trained(local_bench, config):
     """A model directory whose commits were trained under the configuration, with dense weights of the model."""
-    contract = Contract.of(load_config(config()))
-    trainer = local_bench.trainer
-    trainer.contract, trainer.features = contract.digest, contract.features
-    half = build_dense_half(load_config(config()))
-    trainer.dense = {f"parameter/{name}": value.numpy() for name, value in half.state_dict().items()}
-    trainer.base()
+    local_bench.train_under(load_config(config()))
+    local_bench.trainer.base()
     return local_bench
 
 
@@ -149,7 +122,7 @@ def assert_same_predictions(bench, config, number: int) -> None:
 )
 def test_bad_input_is_explained(config, publish, model_dir, message):
     with pytest.raises(PublisherError, match=re.escape(message)):
-        run([str(config(publish, model_dir)), "--once"], Event())
+        run_until([str(config(publish, model_dir)), "--once"], Event())
 
 
 def test_second_publisher_on_one_directory_is_refused(trained, config):
@@ -157,21 +130,21 @@ def test_second_publisher_on_one_directory_is_refused(trained, config):
         publisher_lock(trained.store, "", "publisher host:7"),
         pytest.raises(PublisherBusyError, match="publisher host:7"),
     ):
-        run([str(config()), "--once"], Event())
-    run([str(config()), "--once"], Event())
+        run_until([str(config()), "--once"], Event())
+    run_until([str(config()), "--once"], Event())
     assert read_pointer(trained.store).version == 1
 
 
 def test_resume_removes_the_pin(trained, config):
-    run([str(config()), "--once"], Event())
+    run_until([str(config()), "--once"], Event())
     trained.trainer.commit({"user": [2]})
     rollback(trained.store, 1, lambda: 9)
-    run([str(config()), "--once"], Event())
+    run_until([str(config()), "--once"], Event())
     assert read_pointer(trained.store).version == 1
-    run([str(config()), "--once", "--resume"], Event())
+    run_until([str(config()), "--once", "--resume"], Event())
     assert read_pointer(trained.store).version == 2
 
 
 def test_unknown_task_is_refused(config):
     with pytest.raises(PublisherError, match="no task 'dance'"):
-        run([str(config()), "--task", "dance"], Event())
+        run_until([str(config()), "--task", "dance"], Event())
