@@ -49,7 +49,7 @@ def settings() -> dict:
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     brokers = sys.argv[2] if len(sys.argv) > 2 else BROKERS
-    producer = Producer({{"bootstrap.servers": brokers, "enable.idempotence": True, **settings()}})
+    producer = Producer({{"bootstrap.servers": brokers, "enable.idempotence": True, "log_level": 2, **settings()}})
     sent = 0
     while sent < count:
         events = [event() for _ in range(min(EVENTS_PER_MESSAGE, count - sent))]

@@ -25,6 +25,7 @@ _ROOTS: dict[str, tuple[str, ...]] = {
     "publisher.errors": ("PublisherError",),
     "headrace.demo.errors": ("DemoError",),
     "headrace.errors": ("UsageError",),
+    "confluent_kafka": ("KafkaException",),
 }
 _BAD_INPUT: dict[str, tuple[str, ...]] = {
     "protos.errors": ("ConfigError",),
@@ -75,4 +76,6 @@ def _is_one_of(error: BaseException, table: dict[str, tuple[str, ...]]) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    return str(error).strip() or type(error).__name__
+    # A KafkaException holds a KafkaError, which words itself.
+    worded = getattr(error.args[0], "str", None) if error.args else None
+    return str(worded() if callable(worded) else error).strip() or type(error).__name__

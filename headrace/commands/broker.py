@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least
+from headrace.commands.parsing import Commands, add_command, at_least, require
 
 
 def add(commands: Commands) -> None:
@@ -45,14 +45,16 @@ def _create_topics(bootstrap: str, named: list[str]) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     topics = [_topic(text) for text in named]
-    if topics:
-        made = AdminClient({"bootstrap.servers": bootstrap}).create_topics(
-            [NewTopic(name, num_partitions=partitions, replication_factor=1) for name, partitions in topics]
-        )
-        for future in made.values():
-            future.result(20)
+    if not topics:
+        return
+    # The answers are lost when the client goes before they come.
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    made = admin.create_topics([NewTopic(name, partitions, 1) for name, partitions in topics])
+    for future in made.values():
+        future.result(20)
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition(":")
+    require(bool(name) and (partitions or "1").isdigit(), f"--topic {text} is no NAME or NAME:PARTITIONS")
     return name, int(partitions or 1)
