@@ -100,10 +100,10 @@ def latest_by_hint(store: Store) -> Commit | None:
     hint = read_hint(store)
     if hint is None:
         return latest(store)
+    if hint.seq < read_claims(store).floor:
+        return latest(store)  # retention went past the hint, and whatever lies there now is garbage
     commit = read_entry(store, hint.seq)
     if commit is None:
-        if hint.seq < read_claims(store).floor:
-            return latest(store)  # retention went past the hint
         raise ChainError(Flaw.MISSING, log_path(hint.seq), f"{HINT_PATH} names it; delete that file to accept the loss")
     if commit.digest != hint.digest:
         raise ChainError(Flaw.FOREIGN, commit.path, f"it is not the commit that {HINT_PATH} names")

@@ -18,7 +18,9 @@ Row = tuple[bytes, ...]
 State = dict[tuple[str, str], dict[int, Row]]
 
 
-def options(token: str = "trainer", clock: Callable[[], int] | None = None, faults: FaultPoints = NO_FAULTS) -> WriterOptions:
+def options(
+    token: str = "trainer", clock: Callable[[], int] | None = None, faults: FaultPoints = NO_FAULTS
+) -> WriterOptions:
     """Deterministic writer options."""
     chains = itertools.count()
     return WriterOptions(
@@ -96,7 +98,9 @@ class Toy:
     history: dict[int, State] = field(default_factory=dict)
     step: int = 0
 
-    def commit(self, parts: Sequence[TableRows], *, kind: Kind | None = None, world: int = 1, kept: bool = False) -> Commit:
+    def commit(
+        self, parts: Sequence[TableRows], *, kind: Kind | None = None, world: int = 1, kept: bool = False
+    ) -> Commit:
         """Commit parts, shared out over `world` ranks."""
         self.step += 1
         kind = kind or (Kind.DELTA if self.writer.head else Kind.BASE)
@@ -162,7 +166,9 @@ def filled(store: Store, commits: int = 6, seed: int = 0) -> Toy:
     random = np.random.default_rng(seed)
     for index in range(commits):
         put = random.choice(50, 12, replace=False)
-        trainer.commit([rows(put[:8], index, deleted=put[8:], reset=index == 3), rows(put[:3], index, table="item", dim=2)])
+        trainer.commit(
+            [rows(put[:8], index, deleted=put[8:], reset=index == 3), rows(put[:3], index, table="item", dim=2)]
+        )
     return trainer
 
 

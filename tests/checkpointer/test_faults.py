@@ -235,7 +235,9 @@ def tmpfs(tmp_path):
     """A file system of 1 MB; skipped where this process may not mount one."""
     point = tmp_path / "small"
     point.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(point)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(point)], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("needs the right to mount a tmpfs")
     yield point

@@ -33,7 +33,9 @@ def test_logical_digest_survives_resharding(kit, old, new):
     store, again = MemoryStore(), MemoryStore()
     trainer = kit.toy(store)
     trainer.commit([kit.rows(range(shard, 101, old), 1, shard=shard) for shard in range(old)], world=old)
-    trainer.commit([kit.rows(range(shard, 57, old), 2, shard=shard, deleted=[60 + shard]) for shard in range(old)], world=old)
+    trainer.commit(
+        [kit.rows(range(shard, 57, old), 2, shard=shard, deleted=[60 + shard]) for shard in range(old)], world=old
+    )
     state = CommitLog(store).restore()
     parts = list(state.tables)
     other = kit.toy(again)
@@ -46,9 +48,7 @@ def test_logical_digest_survives_resharding(kit, old, new):
         shards += [kit.rows([key for key in mine if value[key] == v], v, shard=shard) for v in (1.0, 2.0)]
     other.commit(shards, world=1)
     moved = CommitLog(again).restore()
-    digests = [
-        logical_digest(tables, {}, state.stream, state.commit.step) for tables in (parts, moved.tables)
-    ]
+    digests = [logical_digest(tables, {}, state.stream, state.commit.step) for tables in (parts, moved.tables)]
     assert digests[0] == digests[1]
 
 
@@ -64,7 +64,13 @@ def test_logical_digest_sees_every_change(store, kit):
     changed = {name: column.copy() for name, column in first.columns.items()}
     changed["weight"][0, 0] += 1
     other_row = type(first)(
-        table=first.table, shard=0, kind=first.kind, ids=first.ids, slots=first.slots, columns=changed, deleted=first.deleted
+        table=first.table,
+        shard=0,
+        kind=first.kind,
+        ids=first.ids,
+        slots=first.slots,
+        columns=changed,
+        deleted=first.deleted,
     )
     others = [
         digest(tables=[other_row, *parts[1:]]),

@@ -1,4 +1,4 @@
-"""Every `Store` keeps the same promises: local directory, memory, the object-store client's memory, a server that speaks S3."""
+"""Every `Store` keeps the same promises: a directory, memory, the object-store client's memory, an S3 server."""
 
 import logging
 import threading
