@@ -1,4 +1,4 @@
-"""What online learning costs inside a training step: tracked direct tables, and ZCH with sealing, over plain TorchRec DMP.
+"""What online learning costs inside a step: tracked direct tables, ZCH, and ZCH with sealing, over plain TorchRec DMP.
 
 The model is DeepFM on 26 sparse features × dim 16 (100,000 rows each, ids Zipf 1.2) and 13 dense ones, MLP 512-256-128,
 batch 4096, fused row-wise Adagrad. The variants take turns, step by step, in one process.

@@ -8,8 +8,8 @@ import torch.distributed as dist
 from torch import nn
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
-from torchrec.distributed.planner.types import ParameterConstraints
-from torchrec.distributed.types import ModuleSharder, ShardingEnv
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.types import ModuleSharder, ShardingEnv, ShardingPlan
 
 from recmodels.errors import ShardingError
 from recmodels.layout import Layout, TableSpec
@@ -76,7 +76,27 @@ def shard(
         constraints=constraints(layout, world_size, global_sharding_types),
     )
     chosen = sharders()
-    plan = planner.collective_plan(model, chosen, process_group)
-    return DistributedModelParallel(
-        model, env=ShardingEnv.from_process_group(process_group), device=device, plan=plan, sharders=chosen
-    )
+    plan = _plan_on_rank_0(planner, model, chosen, process_group)
+    env = ShardingEnv.from_process_group(process_group)
+    return DistributedModelParallel(model, env=env, device=device, plan=plan, sharders=chosen)
+
+
+def _plan_on_rank_0(
+    planner: EmbeddingShardingPlanner,
+    model: nn.Module,
+    chosen: list[ModuleSharder[Any]],
+    process_group: dist.ProcessGroup,
+) -> ShardingPlan:
+    """The planner's own collective leaves the other ranks waiting when it fails; here they all learn why."""
+    found: list[str | ShardingPlan | None] = ["", None]
+    if dist.get_rank(process_group) == 0:
+        try:
+            found[1] = planner.plan(model, chosen)
+        except PlannerError as error:
+            found[0] = str(error)
+    dist.broadcast_object_list(found, src=dist.get_global_rank(process_group, 0), group=process_group)
+    if found[0]:
+        raise ShardingError(
+            f"the tables cannot be laid out over {dist.get_world_size(process_group)} ranks: {found[0]}"
+        )
+    return found[1]

@@ -24,6 +24,7 @@ from recmodels.errors import ModelConfigError
 from recmodels.layout import TableSpec
 from recmodels.zch.arena import Shard, bucket_count
 from recmodels.zch.lookup import RemappedLookup
+from recmodels.zch.output import RowWiseOutput
 
 _POOLING = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
 _DATA_TYPES = {"FP32": DataType.FP32, "FP16": DataType.FP16}
@@ -42,7 +43,8 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
                 num_embeddings=spec.num_embeddings,
                 embedding_dim=spec.dim,
                 feature_names=list(spec.features),
-                pooling=_POOLING[spec.pooling],
+                # The fused CPU kernel does not divide the gradient of a weighted mean: ours is a sum, divided outside.
+                pooling=_POOLING["sum" if spec.weighted else spec.pooling],
                 data_type=_DATA_TYPES[spec.data_type],
                 init_fn=nn.init.zeros_,
             )
@@ -53,11 +55,11 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
         self.seed = seed
 
     def forward(self, features: KeyedJaggedTensor) -> KeyedTensor:
-        hashed = [spec.name for spec in self.specs if spec.zch is not None]
-        if hashed:
+        ours = [spec.name for spec in self.specs if spec.zch is not None or (spec.weighted and spec.pooling == "mean")]
+        if ours:
             raise ModelConfigError(
-                f"zero-collision tables {', '.join(hashed)} work only behind DistributedModelParallel: "
-                "call recmodels.sharding.shard first, also with one rank"
+                f"zero-collision and weighted mean tables ({', '.join(ours)}) work only behind "
+                "DistributedModelParallel: call recmodels.sharding.shard first, also with one rank"
             )
         return super().forward(features)
 
@@ -75,20 +77,26 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
         super().__init__(module, table_name_to_parameter_sharding, env=env, **settings)
         specs = {spec.name: spec for spec in module.specs}
         self.lookups = tuple(
-            RemappedLookup(_shards(sharding.embedding_tables(), specs, env), lookup, module.seed)
-            for sharding, lookup in zip(self._embedding_shardings, self._lookups, strict=True)
+            RemappedLookup(_shards(lookup, specs, env), lookup, module.seed) for lookup in self._lookups
         )
         self._specs = specs
         self._world_size = env.world_size
         # TorchRec divides all features by their length (plus 1e-6) or weight as soon as one row-wise table is averaged.
         self._has_mean_pooling_callback = False
-        self._averaged = self._row_wise_means()
+        self._averaged = self._divided_outputs()
+        self._has_uninitialized_input_dist: bool = True
 
     def _create_input_dist(self, input_feature_names: list[str]) -> None:
         super()._create_input_dist(input_feature_names)
         for at, (kind, sharding) in enumerate(zip(self._sharding_types, self._embedding_shardings, strict=True)):
             if kind == "row_wise":
                 self._input_dists[at] = self._route_by_bucket(sharding)
+
+    def _create_output_dist(self) -> None:
+        super()._create_output_dist()
+        for at, (kind, sharding) in enumerate(zip(self._sharding_types, self._embedding_shardings, strict=True)):
+            if kind == "row_wise" and self._device.type == "cpu":
+                self._output_dists[at] = RowWiseOutput(sharding._pg)
 
     def _route_by_bucket(self, sharding: Any) -> nn.Module:
         """An input dist that keeps ids as they are and sends those of hashed tables to the owner of their bucket."""
@@ -99,7 +107,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
             # A size of 0 makes TorchRec route by id % buckets instead of by id // block.
             sizes += [0 if zch is not None else table.num_embeddings] * table.num_features()
             buckets += [self._world_size if zch is None else bucket_count(zch)] * table.num_features()
-        return RwSparseFeaturesDist(
+        router: nn.Module = RwSparseFeaturesDist(
             pg=sharding._pg,
             num_features=sharding._get_num_features(),
             feature_hash_sizes=sizes,
@@ -109,6 +117,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
             need_pos=sharding._need_pos,
             keep_original_indices=True,
         )
+        return router
 
     def input_dist(
         self, ctx: EmbeddingBagCollectionContext, features: KeyedJaggedTensor
@@ -137,13 +146,13 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
             awaitable.callbacks.append(partial(_divide, divisor=ctx.divisor))
         return awaitable
 
-    def _row_wise_means(self) -> tuple[str | None, ...]:
-        """Per output, the feature by whose length the sum over ranks is divided; empty when there is none."""
+    def _divided_outputs(self) -> tuple[str | None, ...]:
+        """Per output, the feature by whose length its sum is divided here; empty when TorchRec divides all."""
         tables = {
             name: table
             for kind, sharding in zip(self._sharding_types, self._embedding_shardings, strict=True)
             for table in sharding.embedding_tables()
-            if kind == "row_wise" and self._specs[table.name].pooling == "mean"
+            if self._specs[table.name].pooling == "mean" and (kind == "row_wise" or self._is_weighted)
             for name in table.embedding_names
         }
         if not tables:
@@ -170,14 +179,17 @@ def _divide(pooled: KeyedTensor, divisor: torch.Tensor) -> KeyedTensor:
     )
 
 
-def _shards(tables: list[Any], specs: dict[str, TableSpec], env: ShardingEnv) -> tuple[Shard, ...]:
-    shards = []
-    for table in tables:
-        first = table.local_metadata.shard_offsets[0]
-        whole = table.local_rows == table.num_embeddings
-        number = 0 if whole else env.rank
-        shards.append(Shard(table=specs[table.name], number=number, first_row=first, rows=table.local_rows))
-    return tuple(shards)
+def _shards(lookup: Any, specs: dict[str, TableSpec], env: ShardingEnv) -> tuple[Shard, ...]:
+    tables = [table for module in lookup._emb_modules for table in module._config.embedding_tables]
+    return tuple(
+        Shard(
+            table=specs[table.name],
+            number=0 if table.local_rows == table.num_embeddings else env.rank,
+            first_row=table.local_metadata.shard_offsets[0],
+            rows=table.local_rows,
+        )
+        for table in tables
+    )
 
 
 class TrackedSharder(EmbeddingBagCollectionSharder):  # type: ignore[misc]

@@ -21,8 +21,8 @@ class Map:
     def __init__(self, **spec: Any) -> None:
         self.spec = ZchSpec(**spec)
         table = TableSpec(
-            name="t", num_embeddings=self.spec.size, dim=1, pooling="sum", init=RowInit(kind=3, a=0.0), data_type="FP32",
-            trainable=True, zch=self.spec, features=("f",), data_group="g",
+            name="t", num_embeddings=self.spec.size, dim=1, pooling="sum", init=RowInit(kind=3, a=0.0),
+            data_type="FP32", trainable=True, zch=self.spec, features=("f",), data_group="g",
         )  # fmt: skip
         self.arena = Arena((Shard(table=table, number=0, first_row=0, rows=self.spec.size),))
         self.evicted: list[int] = []
