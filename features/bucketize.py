@@ -29,8 +29,8 @@ class Bucketizer(Protocol):
         """How many different ids there are."""
         ...
 
-    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
-        """The id of every element, and which elements have none."""
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
+        """The id of every element, and which elements have none; numbers need no look where that is known."""
         ...
 
     def describe(self) -> dict[str, object]:
@@ -44,9 +44,9 @@ class Encoded:
 
     size: int
 
-    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         if not isinstance(values, Tokens):
-            if kernels.all_at_most(np.ascontiguousarray(values).view(np.uint64), self.size - 1):
+            if not check or kernels.all_at_most(np.ascontiguousarray(values).view(np.uint64), self.size - 1):
                 return values, None
             return values, self._beyond(values).astype(np.uint8) * np.uint8(kernels.OUT_OF_RANGE)
         ids, status = kernels.parse_integers(values.data, values.starts, values.ends, False)
@@ -67,7 +67,7 @@ class Hashed:
 
     size: int
 
-    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         tokens = as_tokens(values)
         return kernels.hash_tokens(tokens.data, tokens.starts, tokens.ends, self.size), None
 
@@ -82,7 +82,7 @@ class Numbered:
 
     size: int
 
-    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         if not isinstance(values, Tokens):
             return self._inside(values), None
         ids, status = kernels.parse_integers(values.data, values.starts, values.ends, True)
@@ -115,7 +115,7 @@ class Vocabulary:
         self._slots = np.full(capacity, -1, np.int32)
         kernels.fill_slots(self._tokens.data, self._tokens.starts, self._tokens.ends, self._slots)
 
-    def __call__(self, values: Int64s | Tokens) -> tuple[Int64s, Status]:
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         """The index of every word, and no faults."""
         tokens, words = as_tokens(values), self._tokens
         ids = kernels.look_up(

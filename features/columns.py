@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,19 +70,19 @@ def _valid(array: pa.Array) -> Valid:
     return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _buffer(array: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+def _buffer(array: pa.Array, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     """The values of a primitive array, without a copy."""
+    count = len(array)
     data = array.buffers()[1]
-    if data is None or len(array) == 0:
+    if data is None or count == 0:
         return np.empty(0, dtype)
-    width = np.dtype(dtype).itemsize
-    return np.frombuffer(data, dtype, len(array), array.offset * width)
+    return np.frombuffer(data, dtype, count, array.offset * dtype.itemsize)
 
 
 def _integers(array: pa.Array) -> Integers:
-    kind = array.type
-    values = _buffer(array, kind.to_pandas_dtype())
-    if kind == pa.uint64():
+    dtype = _INTEGERS[array.type.id]
+    values = _buffer(array, dtype)
+    if dtype == np.uint64:
         signed = values.view(np.int64)
         wide = signed < 0
         return Integers(signed, _valid(array), wide if wide.any() else None)
@@ -89,8 +90,9 @@ def _integers(array: pa.Array) -> Integers:
 
 
 def _floats(array: pa.Array) -> Floats:
-    values = _buffer(array, array.type.to_pandas_dtype())
-    if array.type == pa.float16():
+    dtype = _FLOATS[array.type.id]
+    values = _buffer(array, dtype)
+    if dtype == np.float16:
         return Floats(values.astype(np.float32), _valid(array))
     return Floats(values, _valid(array))  # type: ignore[arg-type]
 
@@ -158,27 +160,41 @@ def _maps(array: pa.Array) -> Maps:
     return Maps(offsets, valid, keys, items)
 
 
+def _dictionary(array: pa.Array) -> Column:
+    return column(array.dictionary_decode())
+
+
+def _null(array: pa.Array) -> Text:
+    # A column that is null throughout says nothing about its type: text fits every feature.
+    return _text(array.cast(pa.string()))
+
+
+_INTEGERS = {kind.id: np.dtype(kind.to_pandas_dtype()) for kind in (
+    pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
+)}  # fmt: skip
+_FLOATS = {kind.id: np.dtype(kind.to_pandas_dtype()) for kind in (pa.float16(), pa.float32(), pa.float64())}
+# A look-up by id: asking pa.types one by one would cost more than the rest of a small batch's column.
+_VIEWS: dict[int, Callable[[pa.Array], Column]] = {
+    **dict.fromkeys(_INTEGERS, _integers),
+    **dict.fromkeys(_FLOATS, _floats),
+    pa.string().id: _text,
+    pa.large_string().id: _text,
+    pa.bool_().id: _booleans,
+    pa.map_(pa.int8(), pa.int8()).id: _maps,
+    pa.list_(pa.int8()).id: _lists,
+    pa.large_list(pa.int8()).id: _lists,
+    pa.list_(pa.int8(), 1).id: _lists,
+    pa.dictionary(pa.int8(), pa.int8()).id: _dictionary,
+    pa.null().id: _null,
+}
+
+
 def column(array: pa.Array) -> Column:
     """View an array; raise ColumnTypeError where its type is none of a feature's."""
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        return column(array.dictionary_decode())
-    if pa.types.is_integer(kind):
-        return _integers(array)
-    if pa.types.is_floating(kind):
-        return _floats(array)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _text(array)
-    if pa.types.is_boolean(kind):
-        return _booleans(array)
-    if pa.types.is_map(kind):
-        return _maps(array)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _lists(array)
-    if pa.types.is_null(kind):
-        # A column that is null throughout says nothing about its type: text fits every feature.
-        return _text(array.cast(pa.string()))
-    raise ColumnTypeError(f"{kind} is not a type of features")
+    view = _VIEWS.get(array.type.id)
+    if view is None:
+        raise ColumnTypeError(f"{array.type} is not a type of features")
+    return view(array)
 
 
 class Columns:

@@ -14,6 +14,7 @@ from features.elements import NO_MASK, Tokens, to_floats
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Dense, Sparse
 from features.normalize import Normalizer
+from features.plain import Plain
 from features.spec import Feature
 from stream.row_errors import Faults, describe
 
@@ -47,6 +48,12 @@ class DenseColumn:
     normalizer: Normalizer | None = None
     boundaries: Boundaries | None = None
 
+    @property
+    def plain(self) -> Plain | None:
+        """A number that nothing is done to (features/generator.py)."""
+        untouched = self.feature.value_dim == 1 and self.normalizer is None and self.boundaries is None
+        return Plain() if untouched else None
+
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:
         """Compute the numbers, or their buckets, of all rows (features/generator.py)."""
         work = _Work(self, columns, faults)
@@ -65,8 +72,7 @@ class DenseColumn:
             wide = self.normalizer(values.astype(np.float64, copy=False))
         else:
             wide = self.normalizer(values.astype(np.float32, copy=False))
-        with np.errstate(over="ignore"):
-            narrow = wide.astype(np.float32, copy=False)
+        narrow = wide.astype(np.float32, copy=False) if wide.dtype == np.float32 else _narrow(wide)
         work.require_finite(narrow, numbers.present)
         return narrow
 
@@ -119,8 +125,10 @@ class _Work:
             self._faults.add(rows, reason, lambda row: describe(self._name, array, row))
 
     def require_finite(self, values: Float32s, present: Bools | None) -> None:
+        if self._faults is None:
+            return
         flat = np.ascontiguousarray(values)
-        if self._faults is None or kernels.all_finite32(flat.reshape(-1).view(np.uint32)):
+        if kernels.all_finite32(flat.reshape(-1).view(np.uint32)):
             return
         bad = (~np.isfinite(flat)).any(axis=1)
         self.blame(np.asarray(bad if present is None else bad & present), "not_finite")
@@ -187,6 +195,12 @@ class _Work:
         usable = np.flatnonzero(present & ~wrong)
         out[usable] = values[starts[usable, None] + np.arange(dim)]
         return _Numbers(out, present, from_text)
+
+
+def _narrow(values: npt.NDArray[np.generic]) -> Float32s:
+    # What overflows becomes infinite, and a bad row.
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def number_list(name: str, field: str, text: str, separators: tuple[str, ...], dim: int) -> tuple[float, ...]:

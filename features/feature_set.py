@@ -8,14 +8,14 @@ from hashlib import sha256
 
 import pyarrow as pa
 import torch
-from torchrec.sparse.jagged_tensor import JaggedTensor
+from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
 
 from features import targets
-from features.assemble import Assembler
+from features.assemble import DenseGroup, SparseGroup, group_features
 from features.batch import Batch
 from features.columns import Columns
 from features.errors import ColumnTypeError
-from features.generator import Dense, Generator, Sparse
+from features.generator import Generator
 from features.spec import Feature
 from stream.row_errors import Faults, RowErrors
 
@@ -36,7 +36,7 @@ class FeatureSet:
         self.weights = tuple(weights)
         self.input_columns = tuple(dict.fromkeys(name for feature in features for name in feature.inputs))
         self._generators = tuple(generators)
-        self._assembler = Assembler(features)
+        self._sparse, self._dense = group_features(features, generators)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -47,8 +47,11 @@ class FeatureSet:
         """The rows that cannot be used; a request (`serving`) needs no labels and weights."""
         columns = Columns(rows)
         faults = Faults(columns.count)
-        for generator in self._generators:
-            self._check_feature(generator, columns, faults)
+        groups: list[SparseGroup | DenseGroup] = [*self._sparse.values(), *self._dense.values()]
+        for group in groups:
+            if group.plain is None or not group.plain.valid(rows):
+                for generator in group.generators:
+                    self._check_feature(generator, columns, faults)
         if not serving:
             for name in self.labels:
                 _check(columns, name, targets.check_label, faults)
@@ -73,14 +76,11 @@ class FeatureSet:
         `reserve` names columns to carry along.
         """
         columns = Columns(rows)
-        made: dict[str, Sparse | Dense] = {
-            generator.feature.name: generator.generate(columns, None) for generator in self._generators
-        }
         given = {name: targets.label(columns, name) for name in self.labels} if labels else {}
         return Batch(
             size=columns.count,
-            dense_features=self._assembler.dense(made, columns.count),
-            sparse_features=self._assembler.sparse(made, columns.count),
+            dense_features={name: _number_tensor(group, columns) for name, group in self._dense.items()},
+            sparse_features={name: _id_tensor(group, columns) for name, group in self._sparse.items()},
             labels={name: value for name, value in given.items() if isinstance(value, torch.Tensor)},
             jagged_labels={name: value for name, value in given.items() if isinstance(value, JaggedTensor)},
             sample_weights={name: targets.weight(columns, name) for name in self.weights} if labels else {},
@@ -110,3 +110,17 @@ def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) ->
         check(columns, name, faults)
     except ColumnTypeError as error:
         faults.add_all("wrong_type", str(error))
+
+
+def _id_tensor(group: SparseGroup, columns: Columns) -> KeyedJaggedTensor:
+    addresses = None if group.plain is None else group.plain.addresses(columns.rows)
+    if addresses is not None:
+        return group.copy(addresses, columns.count)
+    return group.join([generator.generate(columns, None) for generator in group.generators], columns.count)
+
+
+def _number_tensor(group: DenseGroup, columns: Columns) -> KeyedTensor:
+    addresses = None if group.plain is None else group.plain.addresses(columns.rows)
+    if addresses is not None:
+        return group.copy(addresses, columns.count)
+    return group.join([generator.generate(columns, None) for generator in group.generators], columns.count)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from google.protobuf.message import Message
 
 from features.columns import Columns
+from features.plain import Plain
 from features.spec import Feature
 from stream.row_errors import Faults
 
@@ -37,6 +38,11 @@ class Generator(Protocol):
     @property
     def feature(self) -> Feature:
         """What is computed."""
+        ...
+
+    @property
+    def plain(self) -> Plain | None:
+        """Set where an int64 or float32 column without nulls is the feature as it stands."""
         ...
 
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from features import kernels
-from features.bucketize import Bucketizer
+from features.bucketize import Bucketizer, Encoded
 from features.columns import Columns
 from features.elements import Reader, Splitting
 from features.errors import FeatureConfigError
 from features.generator import Sparse
+from features.plain import Plain
 from features.spec import Feature
 from stream.row_errors import Faults
 
@@ -27,11 +28,17 @@ class SparseColumn:
     bucketizer: Bucketizer
     default: tuple[int, ...] = ()
 
+    @property
+    def plain(self) -> Plain | None:
+        """Given ids are copied as they are (features/generator.py)."""
+        given = isinstance(self.bucketizer, Encoded) and not self.splitting.weighted
+        return Plain(limit=self.bucketizer.size - 1) if given else None
+
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse:
         """Compute the ids of all rows (features/generator.py)."""
         reader = Reader(columns, self.feature.inputs[0], self.splitting, faults)
         elements = reader.read()
-        ids, status = self.bucketizer(elements.values)
+        ids, status = self.bucketizer(elements.values, check=faults is not None)
         if status is not None:
             reader.blame_elements(status == kernels.MALFORMED, elements.lengths, "not_an_integer")
             reader.blame_elements(status == kernels.OUT_OF_RANGE, elements.lengths, "id_out_of_range")
