@@ -31,7 +31,7 @@ def decode_version(payload: bytes, what: str, verifier: Verifier | None) -> Serv
     fields = Fields.parse(payload, what)
     _check_format(fields, what)
     if verifier is not None:
-        found = fields.optional_object("signature")
+        found = fields.optional_nested("signature")
         signature = Signature(key=found.text("key"), value=found.text("value")) if found else None
         verifier.verify(canonical(fields.without("signature")), signature, what)
     version = _version(fields)
@@ -100,12 +100,12 @@ def _version(fields: Fields) -> ServingVersion:
         created_ms=fields.integer("created_ms"),
         encoding=fields.text("encoding"),
         tables=tuple(_table(table) for table in fields.objects("tables")),
-        base=decode_base(fields.object("base")),
+        base=decode_base(fields.nested("base")),
         deltas=tuple(_delta(delta) for delta in fields.objects("deltas")),
-        dense=_blob(fields.object("dense")),
+        dense=_blob(fields.nested("dense")),
         artefacts=tuple(decode_artefact(artefact) for artefact in fields.objects("artefacts")),
-        config=_blob(fields.object("config")),
-        layout=_blob(fields.object("layout")),
+        config=_blob(fields.nested("config")),
+        layout=_blob(fields.nested("layout")),
         stream=tuple(_range(part) for part in fields.objects("stream")),
         metrics=fields.numbers("metrics"),
     )
@@ -139,7 +139,7 @@ def decode_artefact(fields: Fields) -> Artefact:
     """Read the description of a compiled artefact."""
     return Artefact(
         runtime=fields.text("runtime"),
-        blob=_blob(fields.object("blob")),
+        blob=_blob(fields.nested("blob")),
         torch=fields.text("torch"),
         machine=fields.text("machine"),
         isa=fields.text("isa"),

@@ -67,13 +67,13 @@ class Fields:
             for key, number in value.items()
         }
 
-    def object(self, name: str) -> "Fields":
+    def nested(self, name: str) -> "Fields":
         """A nested object."""
         return Fields(self._get(name), f"{self._what}: {name}")
 
-    def optional_object(self, name: str) -> "Fields | None":
+    def optional_nested(self, name: str) -> "Fields | None":
         """A nested object, or null."""
-        return None if self._get(name) is None else self.object(name)
+        return None if self._get(name) is None else self.nested(name)
 
     def objects(self, name: str) -> "Iterator[Fields]":
         """A list of objects."""

@@ -63,7 +63,7 @@ class NoNotifier:
 class KafkaNotifier:
     """Sends to one topic; a lost message is counted through `on_lost`, since replicas poll as well."""
 
-    def __init__(self, topic: str, settings: Mapping[str, str], on_lost: Callable[[], None]) -> None:
+    def __init__(self, topic: str, settings: Mapping[str, str | int | bool], on_lost: Callable[[], None]) -> None:
         """`settings` are librdkafka's: brokers and security."""
         self._topic = topic
         self._on_lost = on_lost

@@ -99,7 +99,8 @@ def _write(parts: list[ServingRows], width: int) -> bytes:
         store_schema=False,
         data_page_size=1 << 26,
     )
-    return sink.getvalue().to_pybytes()
+    payload: bytes = sink.getvalue().to_pybytes()
+    return payload
 
 
 def _merge(part: ServingRows, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
