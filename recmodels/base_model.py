@@ -118,5 +118,10 @@ class BaseModel(nn.Module, abc.ABC):
     def load_train_metric_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over a saved `train_metric_state`; metrics that were not configured then start from nothing."""
 
+    @property
+    def probability(self) -> str | None:
+        """The prediction, (B,), that progressive metrics judge and the gate watches; None where there is none."""
+        return None
+
     def on_train_end(self) -> None:  # noqa: B027
         """Called once after the last step; nothing to do for most models."""

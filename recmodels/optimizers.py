@@ -113,6 +113,8 @@ class DenseOptimizer:
             taken.update(names)
             if names:
                 self._optimizers.append((part, part.build([self._named[name] for name in names])))
+            elif part.pattern.pattern:
+                log.warning("part_optimizers regex_pattern=%r takes no parameter", part.pattern.pattern)
 
     def zero_grad(self) -> None:
         for _, optimizer in self._optimizers:
@@ -159,26 +161,40 @@ class DenseOptimizer:
         return flat
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over a saved state; `StateError` where it names a parameter that is not here or has another shape."""
+        """Take over a saved state; `StateError` where it is that of other parameters or of another optimizer."""
         self.steps, self.epochs = (int(count) for count in state["steps"])
+        saved: dict[str, dict[str, np.ndarray]] = {}
         for key, array in state.items():
             kind, _, rest = key.partition("/")
             if kind == "optimizer":
                 name, _, part = rest.rpartition("/")
-                parameter = self._parameter(name)
-                self._owner(parameter).state[parameter][part] = _tensor_like(parameter, array, key)
+                saved.setdefault(name, {})[part] = array
             elif kind == "ema":
                 self._average[rest] = _tensor_like(self._parameter(rest), array, key)
+        for name, parts in saved.items():
+            self._load_parameter(name, parts)
+
+    def _load_parameter(self, name: str, parts: Mapping[str, np.ndarray]) -> None:
+        parameter = self._parameter(name)
+        part, optimizer = self._owner(parameter)
+        expected = part.state_parts()
+        if expected != set(parts):
+            raise StateError(
+                f"the saved optimizer state of {name!r} is {sorted(parts)}, this optimizer keeps {sorted(expected)}: "
+                "configure the optimizer that the commit was trained with, or start a new model_dir"
+            )
+        for key, array in parts.items():
+            optimizer.state[parameter][key] = _tensor_like(parameter, array, f"{name}/{key}")
 
     def _parameter(self, name: str) -> nn.Parameter:
         if name not in self._named:
             raise StateError(f"the saved optimizer state is of {name!r}, which this model does not have")
         return self._named[name]
 
-    def _owner(self, parameter: nn.Parameter) -> Optimizer:
-        for _, optimizer in self._optimizers:
+    def _owner(self, parameter: nn.Parameter) -> tuple["Part", Optimizer]:
+        for part, optimizer in self._optimizers:
             if any(parameter is own for group in optimizer.param_groups for own in group["params"]):
-                return optimizer
+                return part, optimizer
         raise StateError("a parameter with a saved optimizer state is in no optimizer")
 
 
@@ -190,6 +206,14 @@ class Part:
     build: Callable[[list[nn.Parameter]], Optimizer]
     rate: float
     schedule: Schedule
+
+    def state_parts(self) -> set[str]:
+        """Names of what the optimizer keeps per parameter, found by a step on a throw-away one."""
+        probe = nn.Parameter(torch.zeros(1))
+        probe.grad = torch.zeros(1)
+        optimizer = self.build([probe])
+        optimizer.step()
+        return {name for name, value in optimizer.state[probe].items() if value is not None}
 
 
 def dense_optimizer(config: DenseProto, parameters: Iterable[Named]) -> DenseOptimizer:

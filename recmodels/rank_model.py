@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 class RankModel(BaseModel):
     """A model with one output layer, trained on the first label and weighted by the first sample weight.
 
-    A subclass builds its layers in `__init__` and defines `score`.
+    A subclass builds its layers in `__init__` and defines `score`. One with several heads names the suffixes of their
+    predictions: those that evaluation judges, the first of which is served, and those that training metrics judge.
     """
+
+    judged: tuple[str, ...] = ("",)
+    trained: tuple[str, ...] = ("",)
 
     def __init__(self, config: ModelConfig, inputs: ModelInputs) -> None:
         super().__init__(config, inputs)
@@ -42,8 +46,18 @@ class RankModel(BaseModel):
         """The last layer, (B, num_class), from the group tensors."""
 
     def predict_groups(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
-        kept = {name: self.dropouts[name](group) if name in self.dropouts else group for name, group in groups.items()}
-        return self.to_predictions(self.score(kept))
+        return self.to_predictions(self.score(self.drop(groups)))
+
+    def drop(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The groups after variational dropout, where it is configured."""
+        return {name: self.dropouts[name](group) if name in self.dropouts else group for name, group in groups.items()}
+
+    @property
+    def probability(self) -> str | None:
+        """The prediction, (B,), that is the probability of a positive label; None where there is none."""
+        made = self._made()
+        name = "probs1" if "probs1" in made else "probs"
+        return name + self.judged[0] if name in made and self.num_class <= 2 else None
 
     def to_predictions(self, output: Tensor, suffix: str = "") -> dict[str, Tensor]:
         """Name what the configured losses make of the last layer."""
@@ -76,23 +90,35 @@ class RankModel(BaseModel):
             raise ModelConfigError(f"model_config has the same loss twice: {names}")
 
     def loss(self, predictions: dict[str, Tensor], batch: "Batch") -> dict[str, Tensor]:
+        return self.losses_of(predictions, batch) | self.penalties(batch)
+
+    def losses_of(self, predictions: Mapping[str, Tensor], batch: "Batch", suffix: str = "") -> dict[str, Tensor]:
+        """The configured losses of one head."""
         label = batch.labels[self.labels[0]]
         weight = batch.sample_weights[self.sample_weights[0]] if self.sample_weights else None
         losses = {}
         for loss in self._losses:
             session = first_ids(batch, loss.session) if loss.session else None
-            losses[loss.name] = weighted_mean(loss.per_row(predictions, label, session, ""), weight)
-        for name, dropout in self.dropouts.items():
-            losses[f"{name}_feature_p_loss"] = dropout.penalty(len(label), self._penalty)
+            losses[loss.name + suffix] = weighted_mean(loss.per_row(predictions, label, session, suffix), weight)
         return losses
 
+    def penalties(self, batch: "Batch") -> dict[str, Tensor]:
+        """What variational dropout charges for the features that it keeps."""
+        rows = len(batch.labels[self.labels[0]])
+        dropouts = {name: cast(VariationalDropout, dropout) for name, dropout in self.dropouts.items()}
+        return {f"{name}_feature_p_loss": dropout.penalty(rows, self._penalty) for name, dropout in dropouts.items()}
+
     def init_metric(self) -> None:
-        made = frozenset(self.to_predictions(torch.zeros(1, self.num_class)))
+        made = self._made()
         self._metrics: tuple[NamedMetric, ...] = tuple(
-            create_metric(metric, made, self.num_class) for metric in self._metric_configs
+            create_metric(metric, made, self.num_class, suffix)
+            for suffix in self.judged
+            for metric in self._metric_configs
         )
         self._train_metrics: tuple[NamedMetric, ...] = tuple(
-            create_train_metric(metric, made, self.num_class) for metric in self._train_metric_configs
+            create_train_metric(metric, made, self.num_class, suffix)
+            for suffix in self.trained
+            for metric in self._train_metric_configs
         )
         for named in (self._metrics, self._train_metrics):
             names = [metric.name for metric in named]
@@ -142,6 +168,10 @@ class RankModel(BaseModel):
         for named in self._train_metrics:
             named.metric.reset()
         _merge(self._train_metrics, state)
+
+    def _made(self) -> frozenset[str]:
+        """Names of the predictions of a head, without suffix."""
+        return frozenset(self.to_predictions(torch.zeros(1, self.num_class)))
 
     def _create_dropouts(self) -> nn.ModuleDict:
         groups = self.embedding_group

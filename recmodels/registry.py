@@ -31,6 +31,7 @@ _CATALOGUE = (
     "recmodels.dlrm",
     "recmodels.mask_net",
     "recmodels.multi_tower",
+    "recmodels.rocket_launching",
     "recmodels.wide_and_deep",
     "recmodels.wukong",
     "recmodels.xdeepfm",

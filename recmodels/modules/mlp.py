@@ -88,6 +88,14 @@ class MLP(nn.Module):
             inputs = layer(inputs)
         return inputs
 
+    def hidden(self, inputs: Tensor) -> list[Tensor]:
+        """The output of every layer; the last one is that of `forward`."""
+        outputs = []
+        for layer in self.layers:
+            inputs = layer(inputs)
+            outputs.append(inputs)
+        return outputs
+
 
 def optional_mlp(in_features: int, options: MlpOptions | None) -> tuple[nn.Module, int]:
     """The MLP and its output width; without options the identity and `in_features`."""

@@ -69,6 +69,11 @@ EXAMPLES = {
         for parallel in ("true", "false")
     ],
     "xDeepFM": [f"{WIDE} {DEEP} xdeepfm {{ cin {{ cin_layer_size: [4, 3] }} deep {MLP} final {MLP} }}"],
+    "RocketLaunching": [
+        f"{DEEP} rocket_launching {{ share_mlp {MLP} booster_mlp {MLP} light_mlp {{ hidden_units: [4, 8] }} }}",
+        f"""{DEEP} rocket_launching {{ booster_mlp {MLP} light_mlp {{ hidden_units: [4, 8] }}
+          feature_based_distillation: true }}""",
+    ],
     "WuKong": [
         f"""{SPARSE} {DENSE} wukong {{ dense_mlp {MLP} final {MLP}
           wukong_layers {{ lcb_feature_num: 2 fmb_feature_num: 2 feature_num_mlp {MLP} }}
@@ -128,14 +133,15 @@ class Trained:
         return self.features.parse(events)
 
     def step(self, events: pa.RecordBatch) -> float:
+        """Train on events; the cross entropy of the served head before that."""
         self.wrapped.train()
         self.tables.set_event_time(0)
-        total, _ = self.wrapped(self.batch(events))
+        total, (losses, predictions, _) = self.wrapped(self.batch(events))
         total.backward()
         self.dense.step()
         self.dense.zero_grad()
         self.tables.after_step()
-        return float(total.detach())
+        return float(losses[f"binary_cross_entropy{head_of(predictions)}"])
 
     def predict(self, events: pa.RecordBatch) -> dict[str, Tensor]:
         self.wrapped.eval()
@@ -171,6 +177,11 @@ def close(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.allclose(one[name], other[name], atol=1e-6) for name in one)
 
 
+def head_of(predictions: dict[str, Tensor]) -> str:
+    """The suffix of the served head."""
+    return "_light" if any(name.endswith("_light") for name in predictions) else ""
+
+
 def test_every_registered_model_has_an_example() -> None:
     assert set(EXAMPLES) == set(registered_models())
 
@@ -178,8 +189,10 @@ def test_every_registered_model_has_an_example() -> None:
 @every_model
 def test_predictions_are_probabilities_of_each_row(model_text: str, world: dist.ProcessGroup) -> None:
     predictions = trained(config_of(model_text), world).predict(rows(5, 0))
-    assert {name: tuple(tensor.shape) for name, tensor in predictions.items()} == {"logits": (5,), "probs": (5,)}
-    assert bool(((predictions["probs"] > 0) & (predictions["probs"] < 1)).all())
+    head = head_of(predictions)
+    shapes = {name: tuple(tensor.shape) for name, tensor in predictions.items()}
+    assert shapes == {f"logits{head}": (5,), f"probs{head}": (5,)}
+    assert bool(((predictions[f"probs{head}"] > 0) & (predictions[f"probs{head}"] < 1)).all())
 
 
 @every_model
@@ -190,7 +203,9 @@ def test_classes_and_regression_have_their_predictions(model_text: str) -> None:
     ):
         model, _ = build(config_of(model_text, head=head))
         predictions = DenseHalf(model).eval()(*group_tensors(model, 3))
-        assert {name: tuple(tensor.shape) for name, tensor in predictions.items()} == shapes
+        head = head_of(predictions)
+        expected = {name + head: shape for name, shape in shapes.items()}
+        assert {name: tuple(tensor.shape) for name, tensor in predictions.items()} == expected
 
 
 @every_model
@@ -246,8 +261,9 @@ def test_unseen_ids_all_read_the_same(model_text: str, world: dist.ProcessGroup)
         learner.step(rows(32, step))
     seen, unseen, others = (learner.predict(rows(16, 1, first_user=first)) for first in (0, 1000, 2000))
     assert equal(unseen, others)
-    assert bool(torch.isfinite(unseen["logits"]).all())
-    assert not torch.equal(unseen["logits"], seen["logits"])
+    name = f"logits{head_of(unseen)}"
+    assert bool(torch.isfinite(unseen[name]).all())
+    assert not torch.equal(unseen[name], seen[name])
 
 
 @every_model
@@ -257,7 +273,8 @@ def test_an_empty_batch_takes_part_and_changes_nothing_by_itself(model_text: str
     learner.wrapped.train()
     total, (_, predictions, _) = learner.wrapped(learner.batch(rows(0, 0)))
     total.backward()
-    assert predictions["probs"].shape == (0,)
+    assert learner.model.probability is not None
+    assert predictions[learner.model.probability].shape == (0,)
     assert bool(torch.isfinite(total))
     for name, parameter in DenseHalf(learner.model).named_parameters():
         if "dropouts" not in name:

@@ -5,7 +5,7 @@ import torch
 from google.protobuf import text_format
 from torch import Tensor
 
-from features import create_features
+from features import Batch, create_features
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.errors import ModelConfigError
 from recmodels.rank_model import RankModel
@@ -170,3 +170,56 @@ def test_wukong_starts_from_dense_and_sparse_tokens() -> None:
 def test_model_refuses_groups_and_options_that_do_not_fit(model: str) -> None:
     with pytest.raises(ModelConfigError):
         model_of(model)
+
+
+ROCKET = "booster_mlp { hidden_units: [6, 5] } light_mlp { hidden_units: [5, 4] }"
+
+
+def rocket(extra: str = "") -> RankModel:
+    return model_of(
+        f"{DEEP} rocket_launching {{ {ROCKET} {extra} }} train_metrics {{ auc {{}} }} metrics {{ auc {{}} }}"
+    )
+
+
+def labelled(rows: int) -> Batch:
+    return Batch(size=rows, labels={"label": torch.arange(rows) % 2})
+
+
+def test_rocket_serves_the_light_net_and_trains_both() -> None:
+    model = rocket()
+    groups = groups_of(model)
+    assert set(model.predict_groups(groups)) == {"logits_light", "probs_light"}
+    predictions = model.train().predict_groups(groups)
+    assert set(predictions) == {"logits_light", "probs_light", "logits_booster", "probs_booster"}
+    assert torch.equal(predictions["logits_light"], model.score(groups).squeeze(1))
+    losses = model.loss(predictions, labelled(3))
+    gap = predictions["logits_light"] - predictions["logits_booster"]
+    assert torch.allclose(losses["hint_l2_loss"], gap.square().mean())
+    assert set(losses) == {"binary_cross_entropy_light", "binary_cross_entropy_booster", "hint_l2_loss"}
+
+
+def test_rocket_hint_teaches_the_light_net_only() -> None:
+    model = rocket("share_mlp { hidden_units: 4 } feature_based_distillation: true").train()
+    losses = model.loss(model.predict_groups(groups_of(model)), labelled(3))
+    (losses["hint_l2_loss"] + losses["similarity_0_1"] + losses["binary_cross_entropy_light"]).backward()
+    taught = {name.split(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert taught == {"light", "light_output"}
+
+
+def test_rocket_draws_layers_of_equal_width_together() -> None:
+    groups = groups_of(rocket())
+    for function, expected in (
+        ("COSINE", lambda one, two: -0.1 * torch.nn.functional.cosine_similarity(one, two).mean()),
+        ("EUCLID", lambda one, two: (one - two).square().sum().sqrt()),
+    ):
+        model = rocket(f"feature_based_distillation: true feature_distillation_function: {function}").train()
+        booster, light = model.booster.hidden(groups["deep"])[1], model.light.hidden(groups["deep"])[0]
+        losses = model.loss(model.predict_groups(groups), labelled(3))
+        assert torch.allclose(losses["similarity_0_1"], expected(booster, light))
+
+
+def test_rocket_judges_the_light_net_and_in_training_both() -> None:
+    model = rocket()
+    assert set(model.compute_metric()) == {"auc_light"}
+    assert set(model.compute_train_metric()) == {"auc_light", "auc_booster"}
+    assert model.probability == "probs_light"

@@ -1,6 +1,7 @@
 """Optimizers: what is read from a configuration, what is refused, and resuming from saved state."""
 
 import logging
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,6 +202,20 @@ def test_load_refuses_state_of_another_model() -> None:
         dense_of(ADAM, wider).load(optimizer.state())
 
 
+def test_load_refuses_state_of_another_optimizer() -> None:
+    model = net()
+    optimizer = dense_of(ADAM, model)
+    train(model, optimizer, range(1))
+    with pytest.raises(StateError, match="momentum_buffer"):
+        dense_of("sgd_optimizer { lr: 0.1 }", net()).load(optimizer.state())
+
+
+def test_a_pattern_that_takes_nothing_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        dense_of(f"{ADAM} part_optimizers {{ regex_pattern: 'no_such' sgd_optimizer {{ lr: 1 }} }}", net())
+    assert "no_such" in caplog.text
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -243,7 +258,7 @@ def test_clipping_refuses_an_unknown_kind() -> None:
         Clipping(kind="global")
 
 
-def test_scheduled_rates_reach_the_sharded_tables(lab: "Lab") -> None:  # noqa: F821 - conftest's, not importable
+def test_scheduled_rates_reach_the_sharded_tables(lab: Any) -> None:
     optimizer = sparse_of(
         "sgd_optimizer { lr: 0.5 } exponential_decay_learning_rate { decay_size: 1 decay_factor: 0.5 }"
     )
