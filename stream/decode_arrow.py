@@ -63,7 +63,7 @@ class ArrowBatchDecoder:
     def _decode_one(self, payload: bytes) -> pa.RecordBatch:
         batch = _only_batch(payload, 0, self._schema)
         if batch is None:
-            raise pa.ArrowInvalid("bytes follow the record batch")
+            raise pa.ArrowInvalid("the message is not one record batch")
         return _prune(batch, self._columns)
 
 
@@ -82,10 +82,13 @@ def _decode_each(payloads: Sequence[bytes | None], decode_one: Callable[[bytes],
 
 
 def _only_batch(payload: bytes, start: int, schema: pa.Schema) -> pa.RecordBatch | None:
-    """The record batch at `start`; None where more than the end of the stream follows it."""
+    """The record batch at `start`; None where there is none, or more than the end of the stream follows it."""
     reader = pa.BufferReader(payload)
     reader.seek(start)
-    message = pa.ipc.read_message(reader)
+    try:
+        message = pa.ipc.read_message(reader)
+    except EOFError:
+        return None
     if message.type != "record batch" or payload[reader.tell() :] not in _END_OF_STREAM:
         return None
     batch = pa.ipc.read_record_batch(message, schema)
@@ -98,12 +101,25 @@ def _all_batches(payload: bytes) -> pa.RecordBatch:
     reader = pa.BufferReader(payload)
     with pa.ipc.open_stream(reader) as stream:
         schema = stream.schema.remove_metadata()
+        _check_names(schema)
         batches = [batch.replace_schema_metadata(None) for batch in stream]
     if rest := len(payload) - reader.tell():
         raise pa.ArrowInvalid(f"{rest} bytes follow the end of the stream")
     for batch in batches:
         batch.validate(full=True)
     return concat(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _check_names(schema: pa.Schema) -> None:
+    """Raise ValueError for names that are no UTF-8, which nobody could ask for, and for names that come twice."""
+    names = schema.names
+    if len(set(names)) < len(names):
+        raise pa.ArrowInvalid(f"columns come twice: {sorted({name for name in names if names.count(name) > 1})}")
+    todo = [field.type for field in schema]
+    while todo:
+        kind = todo.pop()
+        inner = [kind.field(i) for i in range(kind.num_fields)]
+        todo += [field.type for field in inner if isinstance(field.name, str)]
 
 
 def _has_dictionary(kind: pa.DataType) -> bool:
