@@ -1,7 +1,8 @@
 """Follows the pointer: loads what it names, flips, and keeps serving what is good when the new is not.
 
 Going forward, the idle side takes the deltas that it lacks, becomes current, and the other side takes them after its
-last reader has left. Anything else, a rollback or a new base, is loaded from scratch beside what is being served.
+last reader has left. Going back, the same with what undoes them, as far as it is remembered. Anything else, a new base
+or a longer way back, is loaded from scratch beside what is being served.
 """
 
 import logging
@@ -15,11 +16,12 @@ from publisher.export.host import Host
 from publisher.export.runtime import State
 from publisher.manifest import Plan, Pointer, ServingVersion
 from publisher.replica.contract import Contract, read_contract
+from publisher.replica.history import History
 from publisher.replica.loader import DenseLoader, artefact_names, read_patches, read_state
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Dense, Side
 from publisher.replica.switch import Switch
-from publisher.replica.tables import ServingTables
+from publisher.replica.tables import Patch, ServingTables
 from publisher.signing import Verifier
 from publisher.versions import read_blob, read_pointer, read_version
 
@@ -27,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 10.0
+_HISTORY_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +71,7 @@ class Follower:
         # Its tables equal those of the current side; its weights and number may be older.
         self._idle: Side | None = None
         self._known: tuple[tuple[object, ...], Contract] | None = None
+        self._history = History(_HISTORY_BYTES)
         self._flipped = 0.0
 
     def poll(self) -> bool:
@@ -122,19 +126,23 @@ class Follower:
         current = self._switch.current
         if current is not None and current.version == version:
             return
+        came_from = current.number if current is not None else "nothing"
         contract = self._contract(version)
         state = read_state(self._store, version)
         plan = version.plan(current.version if current is not None and current.contract is contract else None)
-        if current is None or plan.base is not None:
-            self._replace(current, version, contract, state, plan)
+        back = self._history.back_to(version) if current is not None and current.contract is contract else None
+        if current is not None and back is not None:
+            how = self._retreat(current, version, state, back)
+        elif current is not None and plan.base is None:
+            how = self._advance(current, version, state, plan)
         else:
-            self._advance(current, version, state, plan)
+            how = self._replace(current, version, contract, state, plan)
         self._metrics.apply_seconds.observe(self._flipped - started)
         logger.info(
-            "version served version=%d from=%s full=%s seconds=%.3f",
+            "version served version=%d before=%s by=%s seconds=%.3f",
             version.version,
-            current.number if current else "nothing",
-            plan.base is not None,
+            came_from,
+            how,
             self._flipped - started,
         )
 
@@ -146,23 +154,44 @@ class Follower:
             self._known = (key, read_contract(text, version))
         return self._known[1]
 
-    def _advance(self, current: Side, version: ServingVersion, state: State, plan: Plan) -> None:
+    def _advance(self, current: Side, version: ServingVersion, state: State, plan: Plan) -> str:
         """Go forward by deltas."""
         patches = tuple(read_patches(self._store, version, current.contract, plan))
+        self._change(current, version, state, patches)
+        # From the side that still is at the version before: after the flip, so that nobody waits for it.
+        self._history.add(current.version, current.tables.inverse(patches, self._pause))
+        self._bring_along(current, patches)
+        return "deltas"
+
+    def _retreat(self, current: Side, version: ServingVersion, state: State, undo: tuple[Patch, ...]) -> str:
+        """Go back the way that was come."""
+        self._change(current, version, state, undo)
+        self._history.drop_to(version)
+        self._bring_along(current, undo)
+        return "undo"
+
+    def _change(self, current: Side, version: ServingVersion, state: State, patches: tuple[Patch, ...]) -> None:
+        """Bring the idle side to a version and flip to it."""
         side = self._idle if self._idle is not None else self._twin(current)
         # Until it is flipped, a failure leaves this side half changed: the next attempt must not find it.
         self._idle = None
         rows = side.apply(patches, self._pause)
         side.take(version, self._weights(side, version, state))
-        self._flip(side)
+        self._flip(side, current)
         self._metrics.apply_rows.inc(rows)
-        if self._drained(current):
-            current.apply(patches, self._pause)
-            self._idle = current
+
+    def _bring_along(self, side: Side, patches: tuple[Patch, ...]) -> None:
+        """Change the side that was current, once its last reader has left."""
+        if self._switch.drained(side, timeout_s=self._drain_s):
+            side.apply(patches, self._pause)
+            self._idle = side
+            return
+        self._metrics.stuck_readers.inc()
+        logger.warning("a request has held version=%d for %.1f s: its copy is given up", side.number, self._drain_s)
 
     def _replace(
         self, current: Side | None, version: ServingVersion, contract: Contract, state: State, plan: Plan
-    ) -> None:
+    ) -> str:
         """Load from a base, beside what is being served."""
         # Given up first, so that there are never three copies.
         self._idle = None
@@ -172,12 +201,12 @@ class Follower:
         rows = side.apply(read_patches(self._store, version, contract, plan), self._pause)
         side.take(version, side.dense)
         side.warm()
-        if current is not None and version.version < current.number:
-            self._metrics.rollbacks.inc()
-        self._flip(side)
+        self._flip(side, current)
+        self._history.clear()
         self._metrics.apply_rows.inc(rows)
         self._metrics.full_loads.inc()
         self._idle = self._twin(side, state)
+        return "base"
 
     def _twin(self, side: Side, state: State | None = None) -> Side:
         """Copy a side that is being served, which is not changed meanwhile."""
@@ -192,18 +221,13 @@ class Follower:
         side.dense.runner.swap(state)
         return side.dense
 
-    def _flip(self, side: Side) -> None:
+    def _flip(self, side: Side, before: Side | None) -> None:
         self._switch.flip(side)
         self._flipped = self._clock()
         self._metrics.swaps.inc()
         self._metrics.version.set(side.number)
-
-    def _drained(self, side: Side) -> bool:
-        if self._switch.drained(side, timeout_s=self._drain_s):
-            return True
-        self._metrics.stuck_readers.inc()
-        logger.warning("a request has held version=%d for %.1f s: its copy is given up", side.number, self._drain_s)
-        return False
+        if before is not None and side.number < before.number:
+            self._metrics.rollbacks.inc()
 
 
 def reason_of(error: PublisherError) -> str:

@@ -131,6 +131,19 @@ def delete(index: np.ndarray, mask: int, state: np.ndarray, free: np.ndarray, id
 
 
 @numba.njit(nogil=True, cache=True)
+def gather(
+    index: np.ndarray, mask: int, rows: np.ndarray, ids: np.ndarray, out: np.ndarray, present: np.ndarray
+) -> None:
+    """Copy the rows of `ids` into `out`; `present` says which are there."""
+    for i in range(len(ids)):
+        slot = find(index, mask, ids[i])
+        present[i] = slot >= 0
+        if slot >= 0:
+            for j in range(rows.shape[1]):
+                out[i, j] = rows[slot, j]
+
+
+@numba.njit(nogil=True, cache=True)
 def rehash(old: np.ndarray, start: int, stop: int, index: np.ndarray, mask: int) -> None:
     """Insert the pairs `start` to `stop` of an index into a larger one."""
     for i in range(start, stop):

@@ -54,6 +54,11 @@ class Patch:
     deleted: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
     reset: bool = False
 
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return self.ids.nbytes + self.rows.nbytes + self.deleted.nbytes
+
 
 def _power_of_two(at_least: int) -> int:
     return 1 << max(at_least - 1, 1).bit_length()
@@ -186,6 +191,19 @@ class ServingTable:
                 pause()
             self._rows = grown
 
+    def inverse(self, patch: Patch, pause: Callable[[], None]) -> Patch:
+        """Return the patch that undoes `patch`, which is not a reset, on the rows as they are now."""
+        ids = np.concatenate([patch.ids, patch.deleted])
+        if self.shape.rows is not None:
+            return Patch(table=patch.table, ids=ids, rows=self._rows[ids])
+        rows, present = np.empty((len(ids), self.shape.width), np.uint8), np.empty(len(ids), np.bool_)
+        mask = self._index.shape[0] // 2 - 1
+        for start in range(0, len(ids), CHUNK_ROWS):
+            part = slice(start, start + CHUNK_ROWS)
+            kernels.gather(self._index, mask, self._rows, ids[part], rows[part], present[part])
+            pause()
+        return Patch(table=patch.table, ids=ids[present], rows=rows[present], deleted=ids[~present])
+
     def copy(self, pause: Callable[[], None]) -> "ServingTable":
         """Return a table of its own with the same rows."""
         twin = ServingTable(self.shape)
@@ -294,6 +312,18 @@ class ServingTables:
         finally:
             self._refresh()
         return rows
+
+    def inverse(self, patches: Iterable[Patch], pause: Callable[[], None]) -> tuple[Patch, ...] | None:
+        """Return what undoes `patches`, none of them applied yet; None where one resets a table.
+
+        Each is undone to the rows as they are now, so the order among them does not matter.
+        """
+        undo = []
+        for patch in patches:
+            if patch.reset:
+                return None
+            undo.append(self._tables[patch.table].inverse(patch, pause))
+        return tuple(undo)
 
     def check_complete(self) -> None:
         """Refuse when a table keyed by row number lacks rows."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from publisher.codec import encode_version
 from publisher.export.host import this_host
 from publisher.manifest import Blob
 from publisher.replica.follower import Follower
+from publisher.replica.history import History
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Side
 from publisher.replica.switch import Switch
@@ -112,6 +114,7 @@ def test_follower_goes_back_and_stays_until_the_pointer_moves(replica: Replica, 
         assert not replica.follower.poll()
     assert replica.served.number == 1
     assert replica.figure("rollbacks_total") == 1
+    assert replica.figure("full_loads_total") == 1
     writer.point(3)
     replica.follower.poll()
     assert (replica.served.number, replica.rows()) == (3, writer.rows)
@@ -156,6 +159,43 @@ def test_flips_with_deltas_equal_a_load_from_scratch(steps: list[tuple[dict[str,
             fresh.follower.poll()
             assert replica.rows() == fresh.rows() == writer.rows
             assert replica.served.number == fresh.served.number == number
+
+
+@given(
+    st.lists(st.tuples(changes(), st.integers(0, 9)), min_size=2, max_size=7),
+    st.lists(st.integers(0, 6), min_size=2, max_size=12),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_walk_of_the_pointer_serves_the_rows_of_where_it_stands(
+    steps: list[tuple[dict[str, Change], int]], walk: list[int]
+) -> None:
+    store = MemoryStore()
+    writer, replica = VersionWriter(store), Replica(store)
+    expected = []
+    for number, (drawn, kind) in enumerate(steps, start=1):
+        writer.write(number, drawn, rebase=kind == 0)
+        expected.append({table: dict(rows) for table, rows in writer.rows.items()})
+    for at in walk:
+        number = at % len(steps) + 1
+        writer.point(number)
+        replica.follower.poll()
+        assert (replica.served.number, replica.rows()) == (number, expected[number - 1])
+        assert np.unique(list(replica.served.dense.runner.run([torch.zeros(1, 13)])["number"].numpy())) == [number]
+
+
+def test_follower_goes_back_past_what_it_remembers(replica: Replica, writer: VersionWriter) -> None:
+    replica.follower._history = History(max_bytes=70)
+    expected = {}
+    for number in range(1, 5):
+        writer.publish(number, {"user_id_emb": Change(put={1: float(number), number: 1.0})})
+        replica.follower.poll()
+        expected[number] = {table: dict(rows) for table, rows in writer.rows.items()}
+    writer.point(3)
+    replica.follower.poll()
+    assert (replica.rows(), replica.figure("full_loads_total")) == (expected[3], 1)
+    writer.point(1)
+    replica.follower.poll()
+    assert (replica.rows(), replica.figure("full_loads_total")) == (expected[1], 2)
 
 
 def flip_a_bit(payload: bytes) -> bytes:
