@@ -57,6 +57,10 @@ def _until_nobody_reads(args: argparse.Namespace, out: TextIO) -> int:
 
 def main() -> None:
     """Entry point of the `headrace` script."""
+    # Libraries warn their developers about deprecations; that is no news for who runs a command.
+    logging.captureWarnings(True)
+    for noisy in ("py.warnings", "torchrec", "torch", "torch.fx"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     sys.exit(run(sys.argv[1:], out=sys.stdout, errors=sys.stderr, environment=os.environ))
 
 

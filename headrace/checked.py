@@ -2,7 +2,10 @@
 
 import logging
 
+from headrace.errors import UsageError
+from protos.data_pb2 import CsvDataset, KafkaDataset, ParquetDataset
 from protos.dispositions import check
+from protos.kafka_uri import is_kafka_uri
 from protos.load import load_config
 from protos.pipeline_pb2 import EasyRecConfig
 
@@ -17,3 +20,20 @@ def load_checked(path: str) -> EasyRecConfig:
     for notice in report.notices:
         logger.warning("config notice source=%s %s", path, notice)
     return config
+
+
+def reading_from(config: EasyRecConfig, path: str) -> EasyRecConfig:
+    """`config` with the data set type that `path` names, where the stream's own does not fit it.
+
+    Who trains on a topic evaluates on files: `.parquet`, `.csv` and `kafka://` say themselves what they are.
+    """
+    kinds = {".parquet": ParquetDataset, ".csv": CsvDataset}
+    kind = next((kind for suffix, kind in kinds.items() if path.endswith(suffix)), config.data_config.dataset_type)
+    if is_kafka_uri(path):
+        kind = KafkaDataset
+    elif path and kind == KafkaDataset:
+        raise UsageError(f"{path} is no topic; write a path that ends in .parquet or .csv, or a kafka:// path")
+    changed = EasyRecConfig()
+    changed.CopyFrom(config)
+    changed.data_config.dataset_type = kind
+    return changed

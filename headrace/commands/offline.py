@@ -46,10 +46,11 @@ def add(commands: Commands) -> None:
 
 def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
     """Print the metrics."""
-    from headrace.checked import load_checked
+    from headrace.checked import load_checked, reading_from
     from trainer.evaluate import evaluate
 
-    result = evaluate(load_checked(args.config), path=args.input, seq=args.seq)
+    config = load_checked(args.config)
+    result = evaluate(reading_from(config, args.input or config.eval_input_path), path=args.input, seq=args.seq)
     shown = {"commit": result.commit, "rows": result.rows, "rejected": result.rejected, **result.metrics}
     if args.json:
         out.write(json.dumps(shown, indent=2) + "\n")
@@ -60,12 +61,12 @@ def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
 
 def run_predict(args: argparse.Namespace, out: TextIO) -> int:
     """Write the predictions."""
-    from headrace.checked import load_checked
+    from headrace.checked import load_checked, reading_from
     from headrace.parquet_file import write_whole
     from trainer.evaluate import predict
 
     batches = predict(
-        load_checked(args.config),
+        reading_from(load_checked(args.config), args.input),
         path=args.input,
         columns=_names(args.columns),
         reserved=_names(args.reserve),
