@@ -19,6 +19,7 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
     yield from _groups(config)
     yield from _needed_groups(model)
     yield from _widths(config)
+    yield from _grouping(config)
     if not model.losses and not own:
         yield Finding(path="model_config.losses", text="is empty; write losses { binary_cross_entropy {} }")
     if model.num_class != 1 and any(loss.HasField("binary_cross_entropy") for loss in model.losses):
@@ -94,6 +95,24 @@ def _needed_groups(model: ModelConfig) -> Iterator[Finding]:
                 yield Finding(path=path, value=repr(tower.input), text=text)
         if not model.multi_tower.towers:
             yield Finding(path="model_config.multi_tower.towers", text="is empty; give at least one tower")
+
+
+def _grouping(config: EasyRecConfig) -> Iterator[Finding]:
+    """Metrics and losses that group rows do it by the first id of a sparse feature."""
+    sparse = {name for name, dense in _features(config) if not dense}
+    model = config.model_config
+    named = [
+        (f"losses[{i}].jrc_loss.session_name", loss.jrc_loss.session_name, loss.HasField("jrc_loss"))
+        for i, loss in enumerate(model.losses)
+    ]
+    for index, metric in enumerate(model.metrics):
+        kind = metric.WhichOneof("metric")
+        if kind in ("grouped_auc", "grouped_xauc"):
+            named.append((f"metrics[{index}].{kind}.grouping_key", getattr(metric, kind).grouping_key, True))
+    for path, name, asked in named:
+        if asked and name not in sparse:
+            text = f"is no feature with ids; {suggestion(name, sparse)}"
+            yield Finding(path=f"model_config.{path}", value=repr(name), text=text)
 
 
 def _widths(config: EasyRecConfig) -> Iterator[Finding]:

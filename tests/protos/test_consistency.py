@@ -84,6 +84,8 @@ def changed(good: str, old: str, new: str) -> str:
         ("deepfm { deep { hidden_units: 32 } }", "", "model_config: names no model"),
         ("losses { binary_cross_entropy {} }", "", "model_config.losses: is empty"),
         ("losses {", "num_class: 2 losses {", "model_config.num_class: 2 does not fit"),
+        ("metrics { auc {} }", 'metrics { grouped_auc { grouping_key: "price" } }', "'price' is no feature with ids"),
+        ("metrics { auc {} }", 'losses { jrc_loss { session_name: "usr_id" } }', "did you mean user_id?"),
         ('topic: "clicks"', "", "stream_config.topic: is not set"),
         ("format: JSON", "format: PROTOBUF", "stream_config.protobuf_message: is not set"),
         ("format: JSON", "format: JSON start: TIMESTAMP", "needs start_timestamp_ms"),
