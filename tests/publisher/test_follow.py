@@ -7,7 +7,10 @@ import pytest
 
 from checkpointer import CommitLog, Kind
 from checkpointer.commit import Link, log_path
+from checkpointer.compact import compact
 from checkpointer.encoding import Encoding, decode, encode
+from checkpointer.errors import NotFoundError
+from checkpointer.retention import RetentionOptions, collect_garbage
 from publisher.errors import PublisherBusyError
 from publisher.manifest import POINTER
 from publisher.versions import list_versions, read_blob, read_pointer, read_version
@@ -139,11 +142,10 @@ def test_commits_that_retention_removed_are_replaced_by_a_base(bench):
     bench.publish()
     for _ in range(3):
         bench.trainer.commit({"user": [1, 4]})
-    from checkpointer.compact import compact
-
     compact(bench.store)
-    for seq in (1, 2, 3):
-        bench.store.delete(log_path(seq))
+    collect_garbage(bench.store, RetentionOptions(keep_bases=1, keep_log_ms=0), now_ms=10_000)
+    with pytest.raises(NotFoundError):
+        bench.store.get(log_path(2))
     follower = bench.publisher()
     while read_pointer(bench.store).version != 4:
         follower.step()
