@@ -12,7 +12,7 @@ def binned_auc(positives: Counts, negatives: Counts) -> float:
     """AUC of rows counted by score, in ascending order of score; rows of one bin are ties. NaN without both classes.
 
     >>> binned_auc(np.array([0, 1, 3]), np.array([4, 0, 1]))
-    0.9
+    0.875
     """
     pos, neg = positives.astype(np.float64), negatives.astype(np.float64)
     pairs = pos.sum() * neg.sum()

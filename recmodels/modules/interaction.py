@@ -25,13 +25,10 @@ class PairwiseProducts(nn.Module):
 
     def __init__(self, fields: int) -> None:
         super().__init__()
-        pairs = torch.triu_indices(fields, fields, offset=1)
-        # Constants of the graph, not state: a checkpoint has no business with them.
-        self.register_buffer("_rows", pairs[0], persistent=False)
-        self.register_buffer("_columns", pairs[1], persistent=False)
-        self._rows: Tensor
-        self._columns: Tensor
+        self._fields = fields
 
     def forward(self, fields: Tensor) -> Tensor:
         products = torch.bmm(fields, fields.transpose(1, 2))
-        return products[:, self._rows, self._columns]
+        # Not a buffer: compiled models swap all constants that they hold, and this one is in no state dict.
+        pairs = torch.triu_indices(self._fields, self._fields, offset=1, device=fields.device)
+        return products[:, pairs[0], pairs[1]]

@@ -20,9 +20,7 @@ class VariationalDropout(nn.Module):
         super().__init__()
         self.names = tuple(widths)
         self.logit = nn.Parameter(torch.empty(len(widths)))
-        self.register_buffer("_widths", torch.tensor(list(widths.values())), persistent=False)
-        self._widths: Tensor
-        self._total = sum(widths.values())
+        self._widths = tuple(widths.values())
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -34,7 +32,8 @@ class VariationalDropout(nn.Module):
 
     def forward(self, group: Tensor) -> Tensor:
         keep = 1 - (self._draw(group) if self.training else self.rates().unsqueeze(0))
-        return group * torch.repeat_interleave(keep, self._widths, dim=1, output_size=self._total)
+        scales = [keep[:, index : index + 1].expand(-1, width) for index, width in enumerate(self._widths)]
+        return group * torch.cat(scales, dim=1)
 
     def _draw(self, group: Tensor) -> Tensor:
         rate, noise = self.rates(), torch.rand(group.shape[0], len(self.names), device=group.device)

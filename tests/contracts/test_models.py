@@ -301,7 +301,10 @@ def test_dense_half_exports_with_a_free_batch_size(model_text: str) -> None:
     inputs = group_tensors(model, 4)
     rows_of = torch.export.Dim("rows", min=1, max=65536)
     shapes = {"groups": tuple({0: rows_of} for _ in inputs)}
-    exported = torch.export.export(half, inputs, dynamic_shapes=shapes).module()
+    program = torch.export.export(half, inputs, dynamic_shapes=shapes)
+    assert set(program.state_dict) == set(half.state_dict())
+    assert not program.constants, "a hot swap of the weights would miss these"
+    exported = program.module()
     for count in (1, 4, 9):
         again = group_tensors(model, count, seed=count)
         with torch.no_grad():
