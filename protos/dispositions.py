@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from protos import consistency, kafka_uri
 from protos.data_pb2 import ParquetDataset
 from protos.errors import ConfigError, Reason
-from protos.feature_pb2 import IdFeature, ZeroCollisionHash
+from protos.feature_pb2 import IdFeature
 from protos.findings import Finding
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import is_unbounded, reads_kafka
@@ -92,9 +92,6 @@ CONDITIONS: dict[str, Callable[[EasyRecConfig, Message], bool]] = {
     "parquet": lambda config, _: not reads_kafka(config) and config.data_config.dataset_type == ParquetDataset,
     "zch": lambda _, owner: isinstance(owner, IdFeature) and owner.HasField("zch"),
     "unbounded": lambda config, _: is_unbounded(config),
-    "hash": lambda _, owner: (
-        isinstance(owner, ZeroCollisionHash) and owner.WhichOneof("eviction_policy") in (None, "hash")
-    ),
 }
 
 
