@@ -54,7 +54,7 @@ def _milliseconds(array: pa.Array, options: FeedOptions) -> Int64s:
         scaled = np.nan_to_num(scaled, nan=-1.0, posinf=-1.0, neginf=-1.0)
         return np.asarray(np.clip(scaled, -1, 2 * _LATEST_MS), np.int64)
     if array.type == pa.uint64():
-        values = np.minimum(values, np.uint64(_LATEST_MS * 1000))
+        values = np.minimum(values, np.uint64(2**63 - 1))
     limited = np.clip(values.astype(np.int64, copy=False), -1, _LATEST_MS * divide + divide)
     return np.asarray(limited if multiply == divide else limited * multiply // divide, np.int64)
 

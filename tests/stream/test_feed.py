@@ -378,7 +378,8 @@ class MixedSource(MemorySource):
         )
         return Chunk(
             key=A, rows=batch([Row(1, 1, "1"), Row(4, 4, "4")]), offsets=np.array([1, 4]),
-            row_in_message=np.zeros(2, np.int32), broker_time_ms=np.full(2, -1), start=start, end=start.at(6), dead=dead,
+            row_in_message=np.zeros(2, np.int32), broker_time_ms=np.full(2, -1),
+            start=start, end=start.at(6), dead=dead,
         )  # fmt: skip
 
 
