@@ -70,6 +70,8 @@ def shard(
     global_sharding_types: Sequence[str] = (),
 ) -> DistributedModelParallel:
     """Plan on rank 0 and wrap; call `apply_optimizer_in_backward` on the model's tables before."""
+    if device.type != "cpu":
+        raise ShardingError(f"tables on {device.type} come later: train on cpu")
     world_size = dist.get_world_size(process_group)
     planner = EmbeddingShardingPlanner(
         topology=Topology(world_size=world_size, local_world_size=world_size, compute_device=device.type),

@@ -10,7 +10,7 @@ from torchrec.distributed.types import Awaitable, NoWait
 
 
 class _SumToOwners(torch.autograd.Function):
-    """(Σ rows, D) partial sums on every rank → (own rows, D) sums; gradients are averaged over ranks, as in TorchRec."""
+    """(Σ rows, D) partial sums on every rank → (own rows, D) sums; gradients are averaged, as in TorchRec."""
 
     @staticmethod
     def forward(context: Any, partial: Tensor, rows: list[int], group: dist.ProcessGroup) -> Tensor:

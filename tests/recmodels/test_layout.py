@@ -114,6 +114,7 @@ def test_the_same_group_name_twice_is_refused(lab: Any) -> None:
         ({"dim": 0}, "both must be positive"),
         ({"data_type": "INT8"}, "cannot be trained"),
         ({"pooling": "max"}, "use sum or mean"),
+        ({"zch": ZchSpec(size=64, policy="lru")}, "policy 'lru' comes later"),
     ],
 )
 def test_a_table_that_cannot_be_trained_is_refused(lab: Any, setting: dict[str, Any], message: str) -> None:

@@ -215,3 +215,61 @@ def test_load_refuses_rows_that_do_not_fit(lab: Any) -> None:
         lab.online([lab.id_feature("u"), lab.id_feature("i")]).tables.load(rows)
     with pytest.raises(TableRowsError, match="optimizer state 'momentum1'"):
         two_tables(lab, optimizer=Adagrad).tables.load(rows)
+
+
+TINY = ZchSpec(size=5, buckets=1, max_probe=4, ttl_ms=1000)
+
+
+@pytest.mark.parametrize("optimizer", [RowWiseAdagrad, Adagrad])
+def test_an_evicting_id_never_inherits(lab: Any, optimizer: type) -> None:
+    online = lab.online([lab.id_feature("u", zch=TINY)], optimizer=optimizer)
+    fresh = lab.online([lab.id_feature("u", zch=TINY)], optimizer=optimizer)
+    for step in range(6):
+        online.step(lab.batch_of({"u": [[1], [2], [3], [4]]}), ms=step)
+    online.tables.seal()
+    online.tables.confirm()
+    read = online.step(lab.batch_of({"u": [[77], [1]]}), ms=7)["deep"][0]
+    assert torch.equal(read, fresh.step(lab.batch_of({"u": [[77]]}), ms=7)["deep"][0])
+    assert memory(online)["u"][77] == memory(fresh)["u"][77]
+    (sealed,) = online.tables.seal()
+    assert sealed.ids.tolist() == [1, 77]
+    assert set(sealed.deleted.tolist()) == {2, 3, 4} - set(memory(online)["u"]) and len(sealed.deleted) == 1
+
+
+def test_an_id_that_comes_back_after_its_ttl_starts_afresh(lab: Any) -> None:
+    online = lab.online([lab.id_feature("u", zch=TINY)])
+    batch = lab.batch_of({"u": [[1]]})
+    first = online.step(batch, ms=0)["deep"]
+    assert not torch.equal(online.step(batch, ms=1000)["deep"], first)
+    assert torch.equal(online.step(batch, ms=2001)["deep"], first)
+
+
+@pytest.mark.parametrize("optimizer", [RowWiseAdagrad, Adagrad, SGD])
+def test_a_miss_reads_zero_learns_nothing_and_counts_in_means(lab: Any, optimizer: type) -> None:
+    online = lab.online([lab.id_feature("u", zch=TINY, pooling="mean")], optimizer=optimizer)
+    online.step(lab.batch_of({"u": [[1, 2, 3, 4]]}), ms=0)
+    for step in range(3):
+        read = online.step(lab.batch_of({"u": [[1, 2, 3, 4], [50], [51]]}), ms=step)["deep"]
+        assert not read[1:].any()
+    groups = online.read(lab.batch_of({"u": [[1], [1, 60]]}))["deep"]
+    torch.testing.assert_close(groups[0] / 2, groups[1])
+    (lookup,) = online.tables._lookups
+    assert not lookup.memory[0].weight[4].any()
+    assert not any(column[4].any() for column in lookup.memory[0].state.values())
+    assert {f.table: f.unadmitted for f in online.tables.figures()} == {"u": 6}
+
+
+def test_admission_counters_survive_a_restore(lab: Any) -> None:
+    spec = ZchSpec(size=64, buckets=2, admission_count=3)
+    online, again = (lab.online([lab.id_feature("u", zch=spec)]) for _ in range(2))
+    log: Log = {}
+    for ids in ([7, 7, 8], [9, 8]):
+        online.step(lab.batch_of({"u": [ids]}))
+        apply(log, online.tables.seal())
+        online.tables.confirm()
+    again.tables.load(resolved(log))
+    for trained in (online, again):
+        trained.step(lab.batch_of({"u": [[7, 8, 9]]}))
+        assert set(memory(trained)["u"]) == {7, 8}
+    apply(log, online.tables.seal())
+    assert {key: int(row[1]["count"]) for key, row in log[("u", "admission")].items()} == {9: 2}
