@@ -1,7 +1,8 @@
-"""Ends this process at a named point, as `kill -9` would: for the fault harness (tests/faults)."""
+"""Ends this process at a named point, as `kill -9` would: for the fault harness (benchmarks/faults)."""
 
 import os
 import signal
+from pathlib import Path
 
 from checkpointer.faults import NO_FAULTS, FaultPoints
 
@@ -22,14 +23,28 @@ class KillAt:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+class RecordAt:
+    """Write every point that is reached to a file, one a line: what a harness may choose from."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def reached(self, point: str) -> None:
+        """Append `point`."""
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{point}\n")
+
+
 def faults_from(text: str) -> FaultPoints:
-    """Read `POINT:NTH`, as an entry point finds it in the environment; nothing happens when it is empty.
+    """Read `POINT:NTH` or `record=PATH`, as an entry point finds it in the environment; empty: nothing.
 
     >>> faults_from("") is NO_FAULTS
     True
     """
     if not text:
         return NO_FAULTS
+    if text.startswith("record="):
+        return RecordAt(Path(text.removeprefix("record=")))
     point, separator, nth = text.rpartition(":")
     if not separator or not nth.isdigit():
         raise ValueError(f"a fault is POINT:NTH, for example commit.manifest_linked:3, got {text!r}")

@@ -129,6 +129,7 @@ class CommitDesk:
         if self._feed is not None:
             join_new_partitions(self._feed, self._workers)
         self._monitor.seal_seconds.observe(self._clock() - started)
+        learner.faults.reached("train.sealed")
         self._committer.submit(snapshot)
 
     def _after_durable(self, snapshot: Snapshot) -> None:
@@ -142,6 +143,7 @@ class CommitDesk:
         learner, position = self._learner, self._position
         self._monitor.commit_seconds.observe(outcome.seconds)
         if outcome.commit is not None:
+            learner.faults.reached("train.durable")
             learner.tables.confirm()
             self._failures = 0
             self._monitor.committed(outcome.commit.seq, outcome.commit.bytes)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torchrec.distributed.model_parallel import DistributedModelParallel
 
+from checkpointer.faults import NO_FAULTS, FaultPoints
 from features import Batch, FeatureSet
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.base_model import BaseModel
@@ -47,6 +48,7 @@ class Learner:
     metrics: ProgressiveMetrics
     empty: Batch
     digest: str
+    faults: FaultPoints = NO_FAULTS
 
     def step(self, batch: Batch, *, scale: float, event_time_ms: int) -> Tensor:
         """Learn from one batch and return its loss.
@@ -59,10 +61,12 @@ class Learner:
         output: TrainOutput = self.wrapped(batch)
         total, (_, predictions, _) = output
         torch.autograd.backward(total * scale)
+        self.faults.reached("train.rows_updated")
         clip_gradients(self.half.parameters(), self.clipping)
         self.dense.step()
         self.dense.zero_grad()
         self.tables.after_step()
+        self.faults.reached("train.dense_updated")
         self._observe(predictions, batch)
         return total.detach()
 
@@ -73,7 +77,9 @@ class Learner:
         self.metrics.update(predictions["probs"].numpy(), label.numpy())
 
 
-def create_learner(config: EasyRecConfig, features: FeatureSet, *, device: torch.device) -> Learner:
+def create_learner(
+    config: EasyRecConfig, features: FeatureSet, *, device: torch.device, faults: FaultPoints = NO_FAULTS
+) -> Learner:
     """Build, shard and wire the model of `config`; the process group exists."""
     model = create_model(config, features, device=device)
     layout = create_layout(features.features, config.model_config)
@@ -106,6 +112,7 @@ def create_learner(config: EasyRecConfig, features: FeatureSet, *, device: torch
         metrics=ProgressiveMetrics(),
         empty=empty_batch(features),
         digest=features.digest(),
+        faults=faults,
     )
 
 

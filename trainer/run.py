@@ -65,7 +65,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         workers = Workers(launch.rank)
         stack.callback(workers.close)
         writer = _open_writer(store, launch) if workers.rank == 0 else None
-        learner = create_learner(config, features, device=torch.device("cpu"))
+        learner = create_learner(config, features, device=torch.device("cpu"), faults=launch.faults)
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         position = resume(CommitLog(store), seq, learner, workers, seed=options.seed)
         monitor = _open_monitor(options, launch)

@@ -1,0 +1,1 @@
+"""Measurements, and the harnesses that tests share with them."""
