@@ -66,6 +66,7 @@ class Publisher:
         self._artefacts = Artefacts(store, contract, options.runtime, around.background)
         self._rebased: int | None = None
         self._published = 0
+        self._head: Commit | None = None
         versions = list_versions(store)
         self._last = self._recover(versions)
         self._pending = Pending(
@@ -84,18 +85,20 @@ class Publisher:
         self._reap()
         self._point()
         started = time.monotonic()
-        head = self._pending.read(self._options.max_commits_at_once)
+        # A commit whose step failed half-way, because of its storage, is judged again even if no other follows it.
+        self._head = head = self._pending.read(self._options.max_commits_at_once) or self._head
         if head is None:
             return False
         outcome = self._judge_and_write(head)
         if isinstance(outcome, Published):
-            self._last = outcome
+            self._last, self._head = outcome, None
             self._pending.settle()
             self._point()
             self._observe(outcome.version, head, time.monotonic() - started)
             self._tend(outcome.version)
         else:
             self._refuse(head, outcome)
+        self._head = None
         return True
 
     def _recover(self, versions: list[int]) -> Published | None:
