@@ -33,6 +33,10 @@ _WIRE_TYPES: Final[Mapping[int, str]] = {
 }
 
 
+Place = tuple[str, int, int, int]
+"""A dense feature's place: feature, group, column, width."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Contract:
     """Everything about a version that its rows and weights do not change."""
@@ -65,8 +69,8 @@ class Contract:
             if entry.table is not None and entry.feature in position
         )
 
-    def dense_places(self, keys: Iterable[str]) -> tuple[tuple[str, int, int, int], ...]:
-        """List (feature, group, column, width) of the dense features among the keys."""
+    def dense_places(self, keys: Iterable[str]) -> tuple[Place, ...]:
+        """List where the dense features among the keys go."""
         known = frozenset(keys)
         return tuple(
             (entry.feature, number, column, entry.dim)

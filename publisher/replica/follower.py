@@ -73,6 +73,7 @@ class Follower:
         self._known: tuple[tuple[object, ...], Contract] | None = None
         self._history = History(_HISTORY_BYTES)
         self._flipped = 0.0
+        self._waiting = False
 
     def poll(self) -> bool:
         """Look at the pointer once; True when another version went into service."""
@@ -80,7 +81,10 @@ class Follower:
         before = self._switch.current
         try:
             pointer = read_pointer(self._store)
-            if pointer is None or pointer == self._seen or self._waits(pointer):
+            if pointer is None:
+                self._wait_for_first()
+                return False
+            if pointer == self._seen or self._waits(pointer):
                 return False
             self._follow(pointer)
         except StoreError as error:
@@ -92,6 +96,11 @@ class Follower:
             return False
         self._seen, self._failure = pointer, None
         return self._switch.current is not before
+
+    def _wait_for_first(self) -> None:
+        if not self._waiting:
+            self._waiting = True
+            logger.info("waiting for the first version url=%s", self._store.url)
 
     def _waits(self, pointer: Pointer) -> bool:
         failure = self._failure

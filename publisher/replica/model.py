@@ -13,7 +13,7 @@ from features import Batch
 from publisher.errors import Reason, VersionError
 from publisher.export.runtime import DenseRunner
 from publisher.manifest import ServingVersion
-from publisher.replica.contract import Contract
+from publisher.replica.contract import Contract, Place
 from publisher.replica.errors import RequestError
 from publisher.replica.protocol import wire_type
 from publisher.replica.request import InputColumn
@@ -41,6 +41,7 @@ class Side:
         self.version = version
         self.outputs: tuple[TensorSpec, ...] = ()
         self._plans: dict[tuple[str, ...], Int64s] = {}
+        self._places: dict[tuple[str, ...], tuple[Place, ...]] = {}
 
     @property
     def number(self) -> int:
@@ -140,6 +141,10 @@ class Side:
     def _place(self, dense: KeyedTensor, count: int, buffer: Floats) -> None:
         values, offsets = dense.values().numpy(), dense.offset_per_key()
         start = dict(zip(dense.keys(), offsets, strict=False))
-        for feature, group, column, width in self.contract.dense_places(dense.keys()):
+        keys = tuple(dense.keys())
+        places = self._places.get(keys)
+        if places is None:
+            places = self._places[keys] = self.contract.dense_places(keys)
+        for feature, group, column, width in places:
             target = self.tables.group(buffer, count, group)
             target[:, column : column + width] = values[:, start[feature] : start[feature] + width]

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from checkpointer.store import Store
 from publisher.export.host import this_host
+from publisher.replica.alarm import StalenessAlarm
 from publisher.replica.errors import StartError
 from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
@@ -99,7 +100,8 @@ def _parts(store: Store, switch: Switch[Side], metrics: ReplicaMetrics, options:
         drain_s=_READER_S,
         pause=lambda: None,
     )
-    watcher = Watcher(follower, metrics, options.poll_s)
+    alarm = StalenessAlarm(switch, options.staleness_alert_s, time.time)
+    watcher = Watcher(follower, alarm, metrics, options.poll_s)
     found = options.notifications
     return _Parts(watcher=watcher, listener=Listener(found, watcher.wake, metrics) if found else None)
 

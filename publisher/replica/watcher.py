@@ -9,6 +9,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, To
 
 from publisher.errors import VersionError
 from publisher.notify import Notification
+from publisher.replica.alarm import StalenessAlarm
 from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.options import Notifications
@@ -22,10 +23,11 @@ _NICENESS = 5
 
 
 class Watcher:
-    """Runs a follower until it is stopped."""
+    """Runs a follower until it is stopped, and the alarm beside it."""
 
-    def __init__(self, follower: Follower, metrics: ReplicaMetrics, poll_s: float) -> None:
+    def __init__(self, follower: Follower, alarm: StalenessAlarm, metrics: ReplicaMetrics, poll_s: float) -> None:
         self._follower = follower
+        self._alarm = alarm
         self._metrics = metrics
         self._poll_s = poll_s
         self._stop = threading.Event()
@@ -51,6 +53,7 @@ class Watcher:
         while not self._stop.is_set():
             try:
                 self._follower.poll()
+                self._alarm.check()
             except Exception:
                 # A replica that has stopped following looks healthy and is not.
                 logger.exception("following failed: this is a bug, the version in service stays")

@@ -11,6 +11,7 @@ import pytest
 from checkpointer.memory_store import MemoryStore
 from publisher.export.host import this_host
 from publisher.notify import KafkaNotifier, Notification
+from publisher.replica.alarm import StalenessAlarm
 from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Side
@@ -51,7 +52,9 @@ class Following:
             drain_s=1.0,
             pause=lambda: None,
         )
-        self.watcher = Watcher(self.follower, self.metrics, poll_s)
+        self.now_s = 1.7e9
+        alarm = StalenessAlarm(self.switch, 5.0, lambda: self.now_s)
+        self.watcher = Watcher(self.follower, alarm, self.metrics, poll_s)
 
     def serves(self, number: int) -> bool:
         side = self.switch.current
@@ -93,6 +96,21 @@ def test_watcher_follows_on_after_a_bug(
     writer.publish(1)
     until(lambda: polling.serves(1))
     assert polling.figure("refused_versions_total", reason="bug") >= 1
+
+
+def test_stale_version_is_said_once_and_so_is_its_end(
+    polling: Following, writer: VersionWriter, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        writer.publish(1)
+        until(lambda: polling.serves(1))
+        polling.now_s += 6.0
+        until(lambda: "stale version=1 age=6.0 s limit=5.0 s clock=broker" in caplog.text)
+        time.sleep(0.1)
+        assert caplog.text.count("stale version=1") == 1
+        writer.now_ms += 6_000
+        writer.publish(2)
+        until(lambda: "fresh again version=2" in caplog.text)
 
 
 @pytest.mark.timeout(120)
