@@ -259,3 +259,15 @@ def test_seed_refuses_parameters_that_cannot_be_drawn_anew() -> None:
 
     with pytest.raises(ModelConfigError, match="reset_parameters"):
         seed_parameters(nn.Sequential(Bare()), 0)
+
+
+def test_scaled_losses_of_ranks_average_to_the_loss_of_all_rows() -> None:
+    model, features = build(f"{TOWER} {BCE}")
+    everything = rows(30)
+    shards = [everything.slice(0, 22), everything.slice(22, 8), everything.slice(30, 0)]
+    whole, _ = TrainWrapper(model)(features.parse(everything))
+    scaled = [
+        TrainWrapper(model)(features.parse(shard))[0] * len(shards) * shard.num_rows / everything.num_rows
+        for shard in shards
+    ]
+    assert torch.allclose(torch.stack(scaled).mean(), whole, atol=1e-6)
