@@ -51,9 +51,11 @@ def encode(weights: Weights, encoding: Encoding) -> Rows:
         _check_range(weights, encoding)
     match encoding:
         case Encoding.FP32:
-            return weights.view(np.uint8).reshape(len(weights), -1)
+            return weights.view(np.uint8).reshape(len(weights), row_bytes(encoding, weights.shape[1]))
         case Encoding.FP16:
-            return weights.astype(np.float16).view(np.uint8).reshape(len(weights), -1)
+            return (
+                weights.astype(np.float16).view(np.uint8).reshape(len(weights), row_bytes(encoding, weights.shape[1]))
+            )
         case Encoding.INT8:
             return _quantized(weights, 255, row_bytes(encoding, weights.shape[1]))
         case Encoding.INT4:

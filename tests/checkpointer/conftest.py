@@ -7,12 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from checkpointer import Commit, Draft, Kind, Restored, Store, TableRows, Writer, WriterOptions, stage
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from checkpointer.local_store import LocalStore
 from checkpointer.memory_store import MemoryStore
 from protos.commit_pb2 import Accounting, Cursor, SeenIds, StreamState, Watermark
+
+# Machines that are busy or compile a kernel on the way are slow, not wrong.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 Row = tuple[bytes, ...]
 State = dict[tuple[str, str], dict[int, Row]]
