@@ -99,7 +99,12 @@ class PartitionJudge:
         self._count = 0
 
     def remember(self, ids: UInt64s, stamps: Int64s) -> None:
-        """Take over what earlier runs accepted."""
+        """Take over what earlier runs accepted, in any order.
+
+        Stamps beyond the watermark are an earlier pass's over the same rows, which says nothing about this one.
+        """
+        reached = stamps <= self.watermark
+        ids, stamps = ids[reached], stamps[reached]
         self._make_room(len(ids))
         self._count += _insert(self._keys, self._stamps, ids, stamps, self.watermark - self._window)
 

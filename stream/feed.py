@@ -28,7 +28,9 @@ class Feed:
     """Judged rows in batches.
 
     **Judgement.** A row is dead-lettered, else filtered, else late, else duplicate, else accepted; only accepted rows
-    are in a batch. What becomes of a row depends on the rows of its partition alone, so that a replay finds the same.
+    are in a batch. What becomes of a row depends on the rows of its partition alone, so that a replay finds the same:
+    declare the types of the columns (`input_fields`) where producers may change them, since an undeclared one follows
+    from the first chunk read, of whatever partition, and rows that do not go into it are dead.
 
     **The rule of cuts.** A batch of B rows is shared by the partitions: with P of them in use, each gives B // P rows,
     and the first B mod P one more, where the first are those with the least watermark of the rows handed out, ties in
@@ -68,7 +70,7 @@ class Feed:
         self._cuts = None if cuts is None else deque(cuts)
         self._empty = pa.RecordBatch.from_pylist([])
         self._done = False
-        self._stream_watermark = StreamWatermark(chosen, idle_ms=options.idle_partition_ms, clock=clock)
+        self._stream_watermark = StreamWatermark(self._watermarks, idle_ms=options.idle_partition_ms, clock=clock)
         source.start(chosen, {key: progress.cursors[key] for key in chosen if key in progress.cursors})
         progress.place({key: source.position(key) for key in chosen})
         judges = {key: _judge(options, progress, key) for key in chosen}

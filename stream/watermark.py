@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from stream.cursor import PartitionKey
 from stream.duplicates import UNKNOWN_TIME
@@ -13,19 +13,19 @@ class StreamWatermark:
     """Never goes back. A partition that gave nothing for `idle_ms` of the clock holds nobody up, until it speaks again.
 
     >>> now = [0.0]
-    >>> mark = StreamWatermark([("clicks", 0), ("clicks", 1)], idle_ms=5000, clock=lambda: now[0])
+    >>> mark = StreamWatermark({("clicks", 0): 700, ("clicks", 1): 800}, idle_ms=5000, clock=lambda: now[0])
     >>> mark.observe(("clicks", 0), 900); mark.current()
-    -1
+    800
     >>> now[0] = 6.0; mark.observe(("clicks", 0), 1000); mark.current()
     1000
     """
 
-    def __init__(self, keys: Iterable[PartitionKey], *, idle_ms: int, clock: Clock) -> None:
+    def __init__(self, marks: Mapping[PartitionKey, int], *, idle_ms: int, clock: Clock) -> None:
+        """`marks` are where the partitions stand, -1 where that is unknown."""
         self._idle_s = idle_ms / 1000
         self._clock = clock
-        now = clock()
-        self._heard = dict.fromkeys(keys, now)
-        self._marks = dict.fromkeys(self._heard, UNKNOWN_TIME)
+        self._marks = dict(marks)
+        self._heard = dict.fromkeys(self._marks, clock())
         self._current = UNKNOWN_TIME
 
     def add(self, key: PartitionKey) -> None:
