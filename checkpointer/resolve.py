@@ -12,37 +12,39 @@ from checkpointer.rows import Column, Ids, TableRows, no_ids
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlay:
-    """What the deltas say about one table: for each id they mention, ascending, its newest row or that it is gone."""
+    """What the deltas say about one table."""
 
-    ids: Ids  # live and gone
-    gone: npt.NDArray[np.bool_]
-    place: Ids  # row in `live`, -1 where gone
-    live: TableRows | None  # in the order of arrival
-    reset: bool  # the base's rows are void
+    mentioned: Ids  # every id that was put or deleted, ascending: the base's rows of these are void
+    live: TableRows | None  # the newest rows of those that are not deleted, ascending
+    reset: bool  # all the base's rows are void
 
 
-def overlay(steps: Sequence[Sequence[TableRows]]) -> Overlay:
-    """Fold one table's parts of consecutive commits, oldest first. Refuses a commit that puts an id twice."""
-    first = max((index for index, parts in enumerate(steps) if any(part.reset for part in parts)), default=-1)
-    steps = steps[max(first, 0) :]
-    puts = [part for parts in steps for part in parts if len(part)]
-    live = _concatenate(puts) if puts else None
-    mentions: list[tuple[Ids, Ids, int]] = []  # ids, place in live or -1, order
-    at = 0
-    for order, parts in enumerate(steps):
-        for part in parts:
-            if len(part.deleted):
-                mentions.append((part.deleted, np.full(len(part.deleted), -1), 2 * order))
-        for part in parts:
-            if len(part):
-                mentions.append((part.ids, np.arange(at, at + len(part)), 2 * order + 1))
-                at += len(part)
-    ids, place = _newest(mentions, puts)
-    return Overlay(ids=ids, gone=place < 0, place=place, live=live, reset=first >= 0)
+def overlay(newest_first: Iterable[Sequence[TableRows]]) -> Overlay:
+    """Fold one table's parts of consecutive commits, and stop at a RESET. Refuses a commit that puts an id twice.
+
+    Only the newest row of an id is kept in memory, so a thousand deltas over the same rows take no more than one.
+    """
+    mentioned = no_ids()
+    kept: list[TableRows] = []
+    reset = False
+    for parts in newest_first:
+        put = _put_ids(parts)
+        kept += [fresh for part in parts if len(fresh := _without(part, mentioned))]
+        mentioned = np.unique(np.concatenate([mentioned, put, *(part.deleted for part in parts)]))
+        reset = any(part.reset for part in parts)
+        if reset:
+            break
+    live = None
+    if kept:
+        ids, slots, columns = _joined(kept)
+        order = np.argsort(ids, kind="stable")
+        live = _built(kept[0], ids[order], slots[order], {name: column[order] for name, column in columns.items()})
+    return Overlay(mentioned=mentioned, live=live, reset=reset)
 
 
 def merge(base: Iterable[TableRows], over: Overlay, rows_at_once: int) -> Iterator[TableRows]:
     """The resolved rows of one table: ids ascend over all that is yielded. `base` must ascend likewise."""
+    live = over.live
     done = 0
     last = -1
     for rows in () if over.reset else base:
@@ -51,92 +53,69 @@ def merge(base: Iterable[TableRows], over: Overlay, rows_at_once: int) -> Iterat
         if rows.ids[0] <= last:
             raise ChainError(Flaw.MALFORMED, rows.table, "the rows of a base do not ascend")
         last = int(rows.ids[-1])
-        until = int(np.searchsorted(over.ids, last, side="right"))
-        kept = take(rows, np.flatnonzero(~np.isin(rows.ids, over.ids[done:until], assume_unique=True)))
-        yield from _chunks(_join(kept, _live(over, done, until)), rows_at_once)
+        until = int(np.searchsorted(live.ids, last, side="right")) if live else 0
+        yield from _chunks(_interleaved(_without(rows, over.mentioned), _slice(live, done, until)), rows_at_once)
         done = until
-    yield from _chunks(_live(over, done, len(over.ids)), rows_at_once)
+    if live is not None:
+        yield from _chunks(_slice(live, done, len(live)), rows_at_once)
 
 
-def take(rows: TableRows, index: Ids) -> TableRows:
-    """Some rows of a part, in the order of `index`, without its DELs and RESET."""
-    return TableRows(
-        table=rows.table,
-        shard=rows.shard,
-        kind=rows.kind,
-        ids=rows.ids[index],
-        slots=rows.slots[index],
-        columns={name: column[index] for name, column in rows.columns.items()},
-        deleted=no_ids(),
-    )
+def _put_ids(parts: Sequence[TableRows]) -> Ids:
+    ids = np.concatenate([no_ids(), *(part.ids for part in parts)])
+    if len(parts) > 1:
+        ids = np.sort(ids)
+        twice = ids[1:][ids[1:] == ids[:-1]]
+        if len(twice):
+            raise ChainError(Flaw.MALFORMED, parts[0].table, f"one commit puts id {twice[0]} twice")
+    return ids
 
 
-def _newest(mentions: Sequence[tuple[Ids, Ids, int]], puts: Sequence[TableRows]) -> tuple[Ids, Ids]:
-    if not mentions:
-        return no_ids(), no_ids()
-    ids = np.concatenate([mention[0] for mention in mentions])
-    place = np.concatenate([mention[1] for mention in mentions])
-    order = np.concatenate([np.full(len(mention[0]), mention[2]) for mention in mentions])
-    # Stable: mentions are in order already, so equal ids stay oldest first.
-    by_id = np.argsort(ids, kind="stable")
-    ids, place, order = ids[by_id], place[by_id], order[by_id]
-    same = ids[1:] == ids[:-1]
-    if np.any(same & (order[1:] == order[:-1]) & (place[1:] >= 0)):
-        twice = ids[1:][same & (order[1:] == order[:-1]) & (place[1:] >= 0)][0]
-        raise ChainError(Flaw.MALFORMED, puts[0].table, f"one commit puts id {twice} twice")
-    newest = np.append(~same, True)
-    return ids[newest], place[newest]
+def _without(rows: TableRows, ids: Ids) -> TableRows:
+    """The PUTs of `rows` whose id is not in the ascending `ids`."""
+    if not len(ids):
+        return rows
+    place = np.minimum(np.searchsorted(ids, rows.ids), len(ids) - 1)
+    absent: npt.NDArray[np.bool_] = ids[place] != rows.ids
+    return rows if absent.all() else _take(rows, np.flatnonzero(absent))
 
 
-def _live(over: Overlay, start: int, stop: int) -> TableRows | None:
-    place = over.place[start:stop]
-    place = place[place >= 0]
-    return take(over.live, place) if over.live is not None and len(place) else None
+def _take(rows: TableRows, index: Ids | slice) -> TableRows:
+    columns = {name: column[index] for name, column in rows.columns.items()}
+    return _built(rows, rows.ids[index], rows.slots[index], columns)
 
 
-def _join(kept: TableRows, more: TableRows | None) -> TableRows | None:
-    if more is None:
-        return kept if len(kept) else None
-    if not len(kept):
-        return more
-    both = _raw([kept, more])
-    order = np.argsort(both[0], kind="stable")
-    return _built(kept, both[0][order], both[1][order], {name: column[order] for name, column in both[2].items()})
+def _slice(rows: TableRows | None, start: int, stop: int) -> TableRows | None:
+    return _take(rows, slice(start, stop)) if rows is not None and stop > start else None
+
+
+def _interleaved(base: TableRows, live: TableRows | None) -> TableRows:
+    if live is None:
+        return base
+    if not len(base):
+        return live
+    ids, slots, columns = _joined([base, live])
+    order = np.argsort(ids, kind="stable")
+    return _built(base, ids[order], slots[order], {name: column[order] for name, column in columns.items()})
 
 
 def _chunks(rows: TableRows | None, rows_at_once: int) -> Iterator[TableRows]:
-    if rows is None:
+    if rows is None or not len(rows):
         return
     if len(rows) <= rows_at_once:
-        yield rows
+        yield _take(rows, slice(None))
         return
     for start in range(0, len(rows), rows_at_once):
-        yield take(rows, np.arange(start, min(start + rows_at_once, len(rows))))
+        yield _take(rows, slice(start, start + rows_at_once))
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrival(TableRows):
-    """Rows in the order of arrival: ids may repeat and need not ascend."""
-
-    def __post_init__(self) -> None:
-        return
-
-
-def _concatenate(parts: Sequence[TableRows]) -> TableRows:
-    ids, slots, columns = _raw(parts)
-    return _Arrival(
-        table=parts[0].table, shard=0, kind=parts[0].kind, ids=ids, slots=slots, columns=columns, deleted=no_ids()
-    )
-
-
-def _raw(parts: Sequence[TableRows]) -> tuple[Ids, Ids, dict[str, Column]]:
+def _joined(parts: Sequence[TableRows]) -> tuple[Ids, Ids, dict[str, Column]]:
     shapes = [{name: (column.dtype, column.shape[1:]) for name, column in part.columns.items()} for part in parts]
     for shape in shapes:
         if shape != shapes[0]:
             raise ChainError(
                 Flaw.MALFORMED,
                 parts[0].table,
-                f"columns change from {_described(shapes[0])} to {_described(shape)} without a RESET of the table",
+                f"columns change between {_described(shape)} and {_described(shapes[0])} without a RESET of the table",
             )
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in shapes[0]}
     return np.concatenate([part.ids for part in parts]), np.concatenate([part.slots for part in parts]), columns

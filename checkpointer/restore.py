@@ -94,11 +94,12 @@ def plan(store: Store, seq: int | None) -> Plan:
 
 
 def resolved(store: Store, steps: Plan) -> Iterator[TableRows]:
-    """All tables, in order of name and kind. In memory: the deltas of one table and one part of its base."""
+    """All tables, in order of name and kind. In memory: one table's rows that deltas touch, and a part of its base."""
     base = _by_table(steps.base.parts(Role.ROWS)) if steps.base else {}
     deltas = [_by_table(commit.parts(Role.ROWS, Role.DELETED)) for commit in steps.commits]
     for key in sorted(base.keys() | {key for delta in deltas for key in delta}):
-        over = overlay([[blobs.read_rows(store, *found) for found in delta[key]] for delta in deltas if key in delta])
+        changes = [delta[key] for delta in reversed(deltas) if key in delta]
+        over = overlay([blobs.read_rows(store, *found) for found in change] for change in changes)
         yield from merge((blobs.read_rows(store, *found) for found in base.get(key, [])), over, ROWS_AT_ONCE)
 
 

@@ -69,7 +69,8 @@ def test_base_and_deltas_are_the_full_state(kit, steps):
 def test_merge_streams_any_cut_of_a_base(kit, base, deltas, cut, at_once):
     ids = sorted(base)
     parts = [kit.rows(ids[start : start + cut], 0) for start in range(0, len(ids), cut)]
-    over = overlay([[kit.rows(put, 1 + index, deleted=gone - put)] for index, (put, gone) in enumerate(deltas)])
+    steps = [[kit.rows(put, 1 + index, deleted=gone - put)] for index, (put, gone) in enumerate(deltas)]
+    over = overlay(reversed(steps))
     merged = list(merge(iter(parts), over, at_once))
     expected = dict.fromkeys(ids, 0)
     for index, (put, gone) in enumerate(deltas):
