@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,11 @@ class Bucketizer(Protocol):
         """How many different ids there are."""
         ...
 
+    @property
+    def total(self) -> bool:
+        """Every element has an id."""
+        ...
+
     def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         """The id of every element, and which elements have none; numbers need no look where that is known."""
         ...
@@ -43,6 +48,7 @@ class Encoded:
     """Ids that are given as such: integers 0 ... size-1; anything else is no id."""
 
     size: int
+    total: ClassVar[bool] = False
 
     def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         if not isinstance(values, Tokens):
@@ -66,6 +72,7 @@ class Hashed:
     """MurmurHash64A of the token, or of the number in decimal, modulo size."""
 
     size: int
+    total: ClassVar[bool] = True
 
     def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         tokens = as_tokens(values)
@@ -81,6 +88,7 @@ class Numbered:
     """`num_buckets`: the integer itself, or 0 where it is out of range; a token that is no integer has no id."""
 
     size: int
+    total: ClassVar[bool] = False
 
     def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         if not isinstance(values, Tokens):
@@ -104,6 +112,8 @@ class Vocabulary:
     >>> Vocabulary({"abc": 1, "efg": 2}, missing=0, size=3)(text_tokens(["efg", "x"]))[0].tolist()
     [2, 0]
     """
+
+    total = True
 
     def __init__(self, words: Mapping[str, int], *, missing: int, size: int) -> None:
         self.size = size

@@ -48,8 +48,8 @@ class Generator(Protocol):
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:
         """Compute the feature of all rows.
 
-        With `faults`, note the rows that cannot be used; their values mean nothing. Without, all rows must have
-        passed before. Raise ColumnTypeError where a column's type has no meaning.
+        With `faults`, only note the rows that cannot be used: what is returned means nothing. Without, all rows must
+        have passed before. Raise ColumnTypeError where a column's type has no meaning.
         """
         ...
 

@@ -16,6 +16,7 @@ from features.plain import Plain
 from features.spec import Feature
 from stream.row_errors import Faults
 
+NO_IDS = np.empty(0, np.int64)
 NO_WEIGHTS = np.empty(0, np.float32)
 
 
@@ -38,6 +39,8 @@ class SparseColumn:
         """Compute the ids of all rows (features/generator.py)."""
         reader = Reader(columns, self.feature.inputs[0], self.splitting, faults)
         elements = reader.read()
+        if faults is not None and self.bucketizer.total:
+            return Sparse(NO_IDS)
         ids, status = self.bucketizer(elements.values, check=faults is not None)
         if status is not None:
             reader.blame_elements(status == kernels.MALFORMED, elements.lengths, "not_an_integer")
