@@ -1,7 +1,7 @@
 """Serving bases: every served row at one commit, streamed from a restore into files of bounded size."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 import numpy as np
@@ -21,6 +21,8 @@ from publisher.rows import ServingRows, encode_rows
 from publisher.versions import fetch
 
 logger = logging.getLogger(__name__)
+
+_BATCH_BYTES = 32 << 20
 
 
 def base_listing(seq: int, encoding: str) -> str:
@@ -47,29 +49,42 @@ def build_base(log: CommitLog, store: Store, seq: int, tables: tuple[Table, ...]
     found = find_base(store, seq, encoding)
     if found is not None:
         return found
-    known = {table.name: table for table in tables}
     blobs: list[Blob] = []
     count = 0
-    for part in _served(log.restore(seq).tables):
+    for parts in _batches(_encoded(log.restore(seq).tables, tables, encoding)):
+        for payload in encode_rows(parts):
+            blobs.append(put(store, f"serving_bases/{seq:020d}/", ".parquet", payload, point="publish.base"))
+        count += sum(len(part) for part in parts)
+    base = Base(seq=seq, rows=count, blobs=tuple(blobs))
+    put_once(store, base_listing(seq, encoding), canonical(asdict(base)), point="publish.base_listing")
+    logger.info("serving base written seq=%d rows=%d files=%d", seq, count, len(blobs))
+    return base
+
+
+def _encoded(parts: Iterable[TableRows], tables: Iterable[Table], encoding: str) -> Iterator[ServingRows]:
+    """Check and encode what is served, a part at a time."""
+    known = {table.name: table for table in tables}
+    for part in parts:
+        if part.kind not in SERVED or not len(part):
+            continue
         check_rows(part, known)
         weights = part.columns["weight"].astype(np.float32, copy=False)
         bad = bad_rows(part.table, part.ids, weights)
         if bad is not None:
             raise UnfitRowsError(bad)
         rows = encode(weights, Encoding(encoding))
-        none = np.empty(0, dtype=np.int64)
-        for payload in encode_rows([ServingRows(table=part.table, ids=part.ids, rows=rows, deleted=none)]):
-            blobs.append(put(store, f"serving_bases/{seq:020d}/", ".parquet", payload, point="publish.base"))
-        count += len(part)
-    base = Base(seq=seq, rows=count, blobs=tuple(blobs))
-    _list(store, base, encoding)
-    logger.info("serving base written seq=%d rows=%d parts=%d", seq, count, len(blobs))
-    return base
+        yield ServingRows(table=part.table, ids=part.ids, rows=rows, deleted=np.empty(0, dtype=np.int64))
 
 
-def _served(parts: Iterator[TableRows]) -> Iterator[TableRows]:
-    return (part for part in parts if part.kind in SERVED and len(part))
-
-
-def _list(store: Store, base: Base, encoding: str) -> None:
-    put_once(store, base_listing(base.seq, encoding), canonical(asdict(base)), point="publish.base_listing")
+def _batches(parts: Iterable[ServingRows]) -> Iterator[list[ServingRows]]:
+    """Small tables share files; a table appears once in a batch, since its rows ascend within a file."""
+    batch: list[ServingRows] = []
+    size = 0
+    for part in parts:
+        if size >= _BATCH_BYTES or any(part.table == other.table for other in batch):
+            yield batch
+            batch, size = [], 0
+        batch.append(part)
+        size += part.rows.nbytes
+    if batch:
+        yield batch

@@ -218,7 +218,7 @@ class Publisher:
         metrics = self._around.metrics
         metrics.versions.inc()
         metrics.version.set(version.version)
-        metrics.lag.set(0)
+        metrics.lag.set(self._pending.behind())
         metrics.deltas.set(len(version.plan(None).deltas))
         metrics.seconds.observe(seconds)
         metrics.delay.observe(max(self._around.clock_ms() - head.committed_ms, 0) / 1000.0)
@@ -231,6 +231,8 @@ class Publisher:
             self._around.metrics.children.labels(ended.task, "ok" if ended.ok else "failed").inc()
             if ended.task == "base" and not ended.ok:
                 self._rebased = None
+            if ended.task == "compile":
+                self._artefacts.compiled(ended.ok)
 
     def _tend(self, version: ServingVersion) -> None:
         """Keep what replicas must read, and what lies in the store, small; none of it is on the way to the pointer."""

@@ -42,6 +42,11 @@ class Pending:
         """Everything read so far is in a version now."""
         self._changes = Changes(self._tables)
 
+    def behind(self) -> int:
+        """How many numbers the head of the log is ahead of what was read."""
+        head = self._head()
+        return head[0].seq - self.after if head else 0
+
     def read(self, limit: int) -> Commit | None:
         """Read up to `limit` new commits and collect their rows; the newest one, None where there is none."""
         commits = self._next(limit)

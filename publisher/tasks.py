@@ -11,13 +11,14 @@ from checkpointer.log import CommitLog
 from checkpointer.retention import RetentionOptions, maintain
 from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
-from publisher.artefacts import store_artefact
+from publisher.artefacts import compiled_already, store_artefact
 from publisher.bases import build_base
 from publisher.contract import Contract
 from publisher.errors import PublisherError
 from publisher.export.build import build_dense_half
-from publisher.export.compile import compile_dense
+from publisher.export.compile import compile_dense, program_digest
 from publisher.export.host import this_host
+from publisher.export.runtime import AOT_INDUCTOR
 from publisher.options import PublishOptions
 from publisher.versions import list_versions
 
@@ -60,8 +61,13 @@ def maintenance_dir(config: EasyRecConfig, store: Store) -> str:
 
 
 def compile_artefact(config: EasyRecConfig, store: Store, runtime: str) -> None:
-    """Compile the dense half of a configuration for this host."""
-    contract = Contract.of(config)
+    """Compile the dense half of a configuration for this host, unless the same program was compiled before."""
+    contract, host, half = Contract.of(config), this_host(), build_dense_half(config)
+    # Tracing is as quick as finding out whether it is needed.
+    program = program_digest(half, contract.widths) if runtime == AOT_INDUCTOR else ""
+    if program and compiled_already(store, contract.digest, runtime, program, host):
+        logger.info("dense half is compiled already runtime=%s", runtime)
+        return
     with tempfile.TemporaryDirectory(prefix="headrace-compile-") as scratch:
-        payload = compile_dense(runtime, build_dense_half(config), contract.widths, Path(scratch))
-    store_artefact(store, contract, runtime, payload, this_host())
+        payload = compile_dense(runtime, half, contract.widths, Path(scratch))
+    store_artefact(store, contract.digest, runtime, payload, program, host)

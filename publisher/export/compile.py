@@ -1,5 +1,6 @@
 """The dense half as a program of its own: TorchScript and AOTInductor packages, checked against the original."""
 
+import hashlib
 import io
 import warnings
 from collections.abc import Sequence
@@ -39,6 +40,30 @@ def compile_dense(runtime: str, module: nn.Module, widths: Sequence[int], scratc
     return payload
 
 
+def program_digest(module: nn.Module, widths: Sequence[int]) -> str:
+    """Digest what the dense half computes: operations, shapes and constants, not weights. Raises DenseRuntimeError."""
+    module.eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        program = _exported(module, tuple(torch.rand(2, width) for width in widths))
+    shapes = sorted((name, str(value.dtype), tuple(value.shape)) for name, value in program.state_dict.items())
+    digest = hashlib.sha256(f"{program.graph}{shapes}{list(widths)}".encode())
+    for name, value in sorted(program.constants.items()):
+        digest.update(name.encode())
+        if isinstance(value, Tensor):
+            digest.update(value.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _exported(module: nn.Module, examples: tuple[Tensor, ...]) -> torch.export.ExportedProgram:
+    batch = torch.export.Dim("batch", min=1, max=1 << 20)
+    try:
+        with torch.no_grad():
+            return torch.export.export(module, examples, dynamic_shapes=(tuple({0: batch} for _ in examples),))
+    except RuntimeError as error:
+        raise DenseRuntimeError(f"the dense half cannot be exported: {error}") from error
+
+
 def _torch_script(module: nn.Module, examples: tuple[Tensor, ...]) -> bytes:
     sink = io.BytesIO()
     try:
@@ -51,11 +76,10 @@ def _torch_script(module: nn.Module, examples: tuple[Tensor, ...]) -> bytes:
 
 
 def _aot_inductor(module: nn.Module, examples: tuple[Tensor, ...], scratch: Path) -> bytes:
-    batch = torch.export.Dim("batch", min=1, max=1 << 20)
+    program = _exported(module, examples)
     target = scratch / "dense.pt2"
     try:
         with torch.no_grad():
-            program = torch.export.export(module, examples, dynamic_shapes=(tuple({0: batch} for _ in examples),))
             # Without this option one-element parameters are compiled in, and a swap is silently wrong.
             aoti_compile_and_package(
                 program, package_path=str(target), inductor_configs={"always_keep_tensor_constants": True}

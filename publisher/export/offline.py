@@ -90,5 +90,5 @@ def _compile(config: EasyRecConfig, contract: Contract, target: Store, runtime: 
         except DenseRuntimeError as error:
             logger.warning("dense half is served without %s: %s", wanted, error)
             continue
-        found.append(store_artefact(target, contract, wanted, payload, this_host()))
+        found.append(store_artefact(target, contract.digest, wanted, payload, "", this_host()))
     return tuple(found)

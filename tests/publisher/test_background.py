@@ -8,10 +8,12 @@ import pytest
 
 from checkpointer import CommitLog
 from checkpointer.bases import list_bases
+from publisher.artefacts import compiled_already, store_artefact
 from publisher.background import Children, Ended
 from publisher.bases import build_base
 from publisher.blobs import put_once
-from publisher.versions import read_version
+from publisher.export.host import this_host
+from publisher.versions import read_blob, read_version
 
 
 class Inline:
@@ -129,11 +131,40 @@ def test_quick_runtime_is_compiled_first_and_each_is_asked_for_once(bench):
     bench.trainer.base()
     follower = bench.publisher(background=background, runtime="aot_inductor")
     follower.step()
-    assert background.waiting == {"compile": ("torch_script",)}
-    background.work()
-    follow(bench, follower, 3)
-    assert asked == [("torch_script",)] and background.waiting == {}
+    for _ in range(5):
+        background.work()
+        follow(bench, follower, 1)
+    assert asked == [("torch_script",), ("aot_inductor",)]
     assert bench.current().artefacts == ()
+
+
+def test_artefact_is_named_once_this_publisher_has_had_it_checked(bench):
+    host = this_host()
+    stale = store_artefact(bench.store, bench.contract.digest, "torch_script", b"old code", "", host)
+
+    def compile_again(task: str, arguments: tuple[str, ...]) -> bool:
+        store_artefact(bench.store, bench.contract.digest, arguments[0], b"new code", "", host)
+        return True
+
+    background = Inline(compile_again)
+    bench.trainer.base()
+    follower = bench.publisher(background=background, runtime="torch_script")
+    follower.step()
+    assert bench.current().artefacts == ()
+    background.work()
+    follow(bench, follower, 1)
+    (artefact,) = bench.current().artefacts
+    assert artefact.blob != stale.blob
+    assert read_blob(bench.store, artefact.blob) == b"new code"
+
+
+def test_artefact_is_compiled_again_for_another_program_or_when_it_is_damaged(bench):
+    host = this_host()
+    artefact = store_artefact(bench.store, "c", "aot_inductor", b"code", "program-1", host)
+    assert compiled_already(bench.store, "c", "aot_inductor", "program-1", host)
+    assert not compiled_already(bench.store, "c", "aot_inductor", "program-2", host)
+    bench.store.compare_and_swap(artefact.blob.path, b"code", b"cold")
+    assert not compiled_already(bench.store, "c", "aot_inductor", "program-1", host)
 
 
 def test_base_that_another_process_wrote_is_used(bench):

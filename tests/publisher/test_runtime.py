@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from publisher.errors import DenseRuntimeError
-from publisher.export.compile import compile_dense
+from publisher.export.compile import compile_dense, program_digest
 from publisher.export.host import this_host
 from publisher.export.runtime import AOT_INDUCTOR, EAGER, TORCH_SCRIPT, DenseRunner, load_runtime
 from publisher.versions import Artefact, Blob
@@ -128,3 +128,13 @@ def test_this_host_fits_itself():
         isa=" ".join(sorted(host.isa)),
     )
     assert host.unfit(artefact) is None
+
+
+def test_program_digest_follows_the_code_and_the_shapes_but_not_the_weights():
+    class Doubled(Half):
+        def forward(self, *groups: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {name: 2 * value for name, value in super().forward(*groups).items()}
+
+    plain = program_digest(randomized(1), WIDTHS)
+    assert program_digest(randomized(2), WIDTHS) == plain
+    assert program_digest(Doubled(), WIDTHS) != plain
