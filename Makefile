@@ -8,7 +8,7 @@ PACKAGES := protos stream features recmodels trainer checkpointer publisher head
 TORCH_INDEX ?=
 INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
-.PHONY: demo test check bench e2e install
+.PHONY: demo test check bench bench-faults e2e install
 
 demo: $(STAMP)
 	$(BIN)/headrace demo
@@ -24,6 +24,11 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+# Kills of real processes at named points: make bench-faults N=1000
+N ?= 40
+bench-faults: $(STAMP)
+	$(BIN)/python -m benchmarks.faults $(N)
 
 e2e: $(STAMP)
 	$(BIN)/python -m pytest -m "e2e or kafka"

@@ -1,22 +1,31 @@
-"""Start ranks under torchrun's agent, without its tracebacks: each rank has said itself what went wrong."""
+"""Start ranks: one as a plain process, several under torchrun's agent without its tracebacks."""
 
 import logging
+import os
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 logger = logging.getLogger(__name__)
 
 
-def launch(arguments: Sequence[str], *, nproc: int) -> int:
+def launch(arguments: Sequence[str], *, nproc: int, environment: Mapping[str, str]) -> int:
     """Run `python ARGUMENTS` on `nproc` ranks of this machine; the exit code is 0 when all ended well.
 
-    SIGTERM and SIGINT reach every rank, which may take the time to commit before it leaves.
+    One rank takes the place of this process: signals reach it, its exit code is exact, and it has all the time that it
+    needs to commit. The agent of several gives them 30 s after SIGTERM.
     """
+    if nproc == 1:
+        os.execve(sys.executable, [sys.executable, "-u", *arguments], dict(environment))
+    return _under_an_agent(arguments, nproc)
+
+
+def _under_an_agent(arguments: Sequence[str], nproc: int) -> int:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+    # Each rank has said itself what went wrong.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     config = LaunchConfig(
         min_nodes=1,

@@ -12,7 +12,7 @@ def add(commands: Commands) -> None:
         commands,
         "train",
         run,
-        summary="train continuously; the same as torchrun -m trainer CONFIG",
+        summary="train continuously; the same as torchrun -m trainer CONFIG, without which one rank does",
         example="headrace train pipeline.config --nproc 2",
     )
     parser.add_argument("config", metavar="CONFIG")
@@ -30,4 +30,4 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     load_checked(args.config)
     options = [flag for flag, wanted in (("--take-over", args.take_over), ("--standby", args.standby)) if wanted]
     options += ["--metrics-port", str(args.metrics_port)] if args.metrics_port else []
-    return launch(["-m", "trainer", args.config, *options], nproc=args.nproc)
+    return launch(["-m", "trainer", args.config, *options], nproc=args.nproc, environment=args.environment)
