@@ -1,8 +1,11 @@
 """The contract of every registered model; a model that registers without an example here fails the first test."""
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -320,3 +323,11 @@ def test_dense_half_traces_to_torchscript(model_text: str) -> None:
         again = group_tensors(model, count, seed=count)
         with torch.no_grad():
             assert equal(traced(*again), half(*again))
+
+
+@pytest.mark.e2e
+def test_replicas_of_every_model_agree_while_a_rank_lacks_rows() -> None:
+    script = Path(__file__).with_name("two_ranks.py")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr[-3000:]
