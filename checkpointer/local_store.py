@@ -141,7 +141,9 @@ class LocalStore:
         except OSError as error:
             raise NotStoredError(f"writing {final} failed: {_reason(error)}; nothing was stored") from error
         finally:
-            staged.unlink(missing_ok=True)
+            # A failing disk must not hide what happened to the object; tidy() comes again.
+            with suppress(OSError):
+                staged.unlink()
 
     def _write(self, staged: Path, data: bytes, point: str, *, sync: bool) -> None:
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)

@@ -1,5 +1,6 @@
 """Killed between any two steps, by an exception or by SIGKILL, a writer leaves the old state or the new one."""
 
+import errno
 import multiprocessing
 import os
 import resource
@@ -242,6 +243,33 @@ def tmpfs(tmp_path):
         pytest.skip("needs the right to mount a tmpfs")
     yield point
     subprocess.run(["umount", str(point)], check=True)
+
+
+def test_a_read_only_directory_is_a_clear_error(tmpfs, kit):
+    store = LocalStore(tmpfs / "model")
+    trainer = kit.filled(store)
+    subprocess.run(["mount", "-o", "remount,ro", str(tmpfs)], check=True)
+    with pytest.raises(NotCommittedError, match="Read-only file system"):
+        trainer.commit([kit.rows([1], 1)])
+    with pytest.raises(NotStoredError, match="Read-only file system"):
+        Writer.open(store, kit.options("later"))
+    assert CommitLog(store).restore().commit.seq == 6 and verify(store).sound
+
+
+@pytest.mark.parametrize("write", ["commit.blob", "commit.manifest"])
+def test_an_io_error_before_the_link_is_not_committed(tmp_path, kit, write):
+    def fail() -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    trainer = kit.filled(LocalStore(tmp_path))
+    trainer.store = LocalStore(tmp_path, StopAt(f"{write}_written", fail))
+    trainer.writer = Writer.open(trainer.store, kit.options("later"))
+    with pytest.raises(NotCommittedError, match="Input/output error"):
+        trainer.commit([kit.rows([1], 9)])
+    assert CommitLog(trainer.store).restore().commit.seq == 6
+    trainer.commit([kit.rows([1, 2], 9)])
+    trainer.check(CommitLog(trainer.store).restore())
+    assert not [path for path in tmp_path.rglob(".tmp-*")]
 
 
 def test_a_missing_parent_directory_is_a_clear_error(tmp_path):
