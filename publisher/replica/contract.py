@@ -14,6 +14,7 @@ from protos import data_pb2, pipeline_pb2
 from protos.errors import ConfigError
 from protos.load import parse_config
 from publisher.errors import Reason, VersionError
+from publisher.export.build import build_dense_half
 from publisher.manifest import ServingVersion
 from publisher.replica.protocol import BYTES
 from publisher.replica.request import InputColumn
@@ -21,8 +22,6 @@ from publisher.replica.serving import TensorSpec
 from publisher.replica.tables import PlanEntry, TableShape
 from recmodels.errors import RecModelError
 from recmodels.layout import Entry, GroupSpec, Layout, create_layout
-from recmodels.registry import create_model
-from recmodels.wrappers import DenseHalf
 
 _WIRE_TYPES: Final[Mapping[int, str]] = {
     data_pb2.FieldType.INT32: "INT32",
@@ -82,7 +81,7 @@ class Contract:
     def build_dense(self) -> nn.Module:
         """Build the dense half without a compiled artefact; its weights are random."""
         with torch.random.fork_rng():
-            return DenseHalf(create_model(self.config, self.features))
+            return build_dense_half(self.config)
 
 
 def read_contract(text: str, version: ServingVersion) -> Contract:
