@@ -123,5 +123,10 @@ class BaseModel(nn.Module, abc.ABC):
         """The prediction, (B,), that progressive metrics judge and the gate watches; None where there is none."""
         return None
 
+    @property
+    def grouping(self) -> str | None:
+        """The sparse feature whose first id groups rows in the progressive grouped AUC; None where there is none."""
+        return None
+
     def on_train_end(self) -> None:  # noqa: B027
         """Called once after the last step; nothing to do for most models."""

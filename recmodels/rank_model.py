@@ -14,6 +14,7 @@ from recmodels.errors import ModelConfigError
 from recmodels.losses import Loss, create_loss, weighted_mean
 from recmodels.metrics import Rows, create_metric, create_train_metric
 from recmodels.metrics.create import NamedMetric
+from recmodels.metrics.pairs import GroupedAuc
 from recmodels.modules.variational_dropout import VariationalDropout
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class RankModel(BaseModel):
         for loss in self._losses:
             named.update(loss.predictions(output, suffix))
         return named
+
+    @property
+    def grouping(self) -> str | None:
+        named = [metric.grouping for metric in self._metrics if isinstance(metric.metric, GroupedAuc)]
+        return named[0] if named else None
 
     def need_groups(self, *names: str) -> None:
         """Refuse a configuration without one of these feature groups."""

@@ -1,5 +1,7 @@
 """Training metrics that forget: the figures of the peer's `train_metrics`."""
 
+import math
+
 import numpy as np
 
 from recmodels.errors import ModelConfigError
@@ -70,10 +72,13 @@ class DecayMean:
         self._metric.update(rows)
         self._updates += 1
         if self._updates % self._step == 0:
-            new = self._metric.compute()
-            first = self._updates == self._step
-            self._value = new if first else self._rate * self._value + (1 - self._rate) * new
+            self._fold(self._metric.compute())
             self._metric.reset()
+
+    def _fold(self, new: float) -> None:
+        """Mix in a new value; one of a time without rows, which is NaN, changes nothing."""
+        if not math.isnan(new):
+            self._value = new if math.isnan(self._value) else self._rate * self._value + (1 - self._rate) * new
 
     def compute(self) -> float:
         return self._metric.compute() if self._updates < self._step else self._value
@@ -92,7 +97,7 @@ class DecayMean:
     def merge(self, state: dict[str, np.ndarray]) -> None:
         """Add another rank's rows since the last decay; of two decayed values the mean is kept."""
         other = float(state["value"][0])
-        known = [value for value in (self._value, other) if not np.isnan(value)]
+        known = [value for value in (self._value, other) if not math.isnan(value)]
         self._value = sum(known) / len(known) if known else float("nan")
         self._updates = max(self._updates, int(state["updates"][0]))
         prefix = "metric."

@@ -84,6 +84,14 @@ def test_decay_mean_mixes_old_and_new_value() -> None:
     assert value(metric, [1.0], [1]) == 0.75 * 0.25
 
 
+def test_decay_mean_survives_a_time_without_rows() -> None:
+    metric = train_metric_of("accuracy {} decay_rate: 0.5 decay_step: 1")
+    assert math.isnan(value(metric, [], []))
+    assert value(metric, [0.9], [1]) == 1
+    assert value(metric, [], []) == 1
+    assert value(metric, [0.1], [1]) == 0.5
+
+
 def test_xauc_samples_without_repetition_and_near_the_full_figure() -> None:
     rng = np.random.default_rng(5)
     label = rng.random(2000)

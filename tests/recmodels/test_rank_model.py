@@ -15,6 +15,8 @@ from features import BASE, Batch, FeatureSet, create_features
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.base_model import BaseModel, ModelInputs
 from recmodels.errors import ModelConfigError, UnknownModelError
+from recmodels.metrics.ranking import group_aucs
+from recmodels.observe import observe, progressive_metrics
 from recmodels.rank_model import RankModel, first_ids
 from recmodels.registry import create_model, model_class, model_name, register_model, registered_models
 from recmodels.seeding import seed_parameters
@@ -271,3 +273,35 @@ def test_scaled_losses_of_ranks_average_to_the_loss_of_all_rows() -> None:
         for shard in shards
     ]
     assert torch.allclose(torch.stack(scaled).mean(), whole, atol=1e-6)
+
+
+def test_observe_counts_what_the_model_predicted() -> None:
+    heads = f'{BCE} metrics {{ grouped_auc {{ grouping_key: "user" }} }} train_metrics {{ auc {{}} decay_step: 1 }}'
+    model, features = build(f"{TOWER} {heads}")
+    metrics, batch = progressive_metrics(model), features.parse(rows(40))
+    predictions = model.predict(batch)
+    observe(metrics, model, predictions, batch)
+    observe(metrics, model, {name: tensor[:0] for name, tensor in predictions.items()}, features.parse(rows(0)))
+    values = metrics.values()
+    groups, label = first_ids(batch, "user").numpy(), batch.labels["label"].numpy()
+    exact = group_aucs(predictions["probs"].detach().numpy(), label, groups)
+    assert values["rows"] == 40
+    assert values["gauc_window"] == pytest.approx(exact.mean())
+    assert math.isfinite(values["auc"])
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (BCE, "probs"),
+        ("losses { l2_loss {} }", None),
+        ("num_class: 2 losses { softmax_cross_entropy {} }", "probs1"),
+        ("num_class: 3 losses { softmax_cross_entropy {} }", None),
+    ],
+)
+def test_the_probability_of_a_positive_label_is_named(head: str, name: str | None) -> None:
+    model, features = build(f"{TOWER} {head}")
+    assert model.probability == name
+    metrics, batch = progressive_metrics(model), features.parse(rows(5))
+    observe(metrics, model, model.predict(batch), batch)
+    assert metrics.values()["rows"] == (0 if name is None else 5)
