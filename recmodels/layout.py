@@ -231,8 +231,10 @@ def _refuse_unusable(table: TableSpec) -> None:
         )
     if table.pooling not in ("sum", "mean"):
         raise LayoutError(f"table {table.name!r}: pooling {table.pooling!r} is unknown, use sum or mean")
-    if table.zch is not None and table.zch.policy != "hash":
-        raise LayoutError(f"table {table.name!r}: zch policy {table.zch.policy!r} comes later, use hash {{}}")
+    if table.zch is not None and table.zch.policy not in ("hash", "lru", "lfu", "distance_lfu"):
+        raise LayoutError(f"table {table.name!r}: zch policy {table.zch.policy!r} is unknown, use hash {{}}")
+    if table.zch is not None and table.zch.threshold_filtering_func:
+        raise LayoutError(f"table {table.name!r}: threshold_filtering_func comes later; leave it out")
     if table.data_type not in ("FP32", "FP16"):
         raise LayoutError(f"table {table.name!r}: data_type {table.data_type!r} cannot be trained, use FP32 or FP16")
 

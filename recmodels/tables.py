@@ -13,8 +13,8 @@ from recmodels.tables_seal import SealedLookup
 from recmodels.zch.arena import (
     BUCKET_ROWS,
     COLLISIONS,
+    DIRECT,
     EVICTIONS,
-    HASHED,
     HITS,
     INSERTS,
     KIND,
@@ -127,12 +127,12 @@ def _figures(lookup: RemappedLookup) -> Iterable[TableFigures]:
     arena = lookup.arena
     for number, shard in enumerate(arena.shards):
         p, counts = arena.params[number], arena.figures[number]
-        hashed = p[KIND] == HASHED
+        mapped = p[KIND] != DIRECT
         yield TableFigures(
             table=shard.table.name,
             shard=shard.number,
-            capacity=int(p[ROWS] - p[ROWS] // p[BUCKET_ROWS]) if hashed else shard.rows,
-            size=int(counts[SIZE]) if hashed else shard.rows,
+            capacity=int(p[ROWS] - p[ROWS] // p[BUCKET_ROWS]) if mapped else shard.rows,
+            size=int(counts[SIZE]) if mapped else shard.rows,
             hits=int(counts[HITS]),
             inserts=int(counts[INSERTS]),
             evictions=int(counts[EVICTIONS]),

@@ -8,20 +8,21 @@ import numpy as np
 from checkpointer.rows import TableRows
 from recmodels.errors import TableRowsError
 from recmodels.layout import TableSpec
+from recmodels.tables_load_sorted import load_sorted, write_rows
 from recmodels.tables_seal import SealedLookup, counter_rows
 from recmodels.zch import placing
 from recmodels.zch.arena import (
     ADMIT,
-    BUCKET_ROWS,
     BUCKETS,
     COUNTER_BASE,
+    DIRECT,
     EMPTY,
     ENTRY_BASE,
     EVICTIONS,
     FIRST_BUCKET,
     FIRST_ROW,
-    HASHED,
     KIND,
+    OWN_BUCKETS,
     ROWS,
     SIZE,
     Int64s,
@@ -84,12 +85,16 @@ class Loader:
         for lookup in self._lookups:
             lookup.forget()
         for name, (lookup, number) in self._owners.items():
-            parts = self._parts.get((name, "direct" if self._tables[name].zch is None else "zch"), _Parts())
+            direct, rows, admission = (
+                self._parts.get((name, kind), _Parts()) for kind in ("direct", "zch", "admission")
+            )
             if self._tables[name].zch is None:
-                _load_direct(lookup, number, parts)
+                _load_direct(lookup, number, direct)
+            elif number in lookup.lookup.sorted:
+                load_sorted(lookup, number, rows.joined(), admission.joined())
             else:
-                _load_hashed(lookup, number, parts)
-                _load_admission(lookup, number, self._parts.get((name, "admission"), _Parts()))
+                _load_hashed(lookup, number, rows)
+                _load_admission(lookup, number, admission)
 
 
 def _refuse_foreign(rows: TableRows, spec: TableSpec) -> None:
@@ -112,24 +117,11 @@ def _refuse_foreign(rows: TableRows, spec: TableSpec) -> None:
 
 
 def _owned(rows: TableRows, p: Int64s) -> Array:
-    if p[KIND] == HASHED:
+    if p[KIND] != DIRECT:
         bucket = rows.ids % p[BUCKETS]
         first = p[FIRST_BUCKET]
-        return np.asarray((bucket >= first) & (bucket < first + p[ROWS] // p[BUCKET_ROWS]))
+        return np.asarray((bucket >= first) & (bucket < first + p[OWN_BUCKETS]))
     return np.asarray((rows.ids >= p[FIRST_ROW]) & (rows.ids < p[FIRST_ROW] + p[ROWS]))
-
-
-def _write(lookup: SealedLookup, number: int, rows: Int64s, columns: Mapping[str, Array]) -> None:
-    memory, name = lookup.lookup.memory[number], lookup.lookup.arena.shards[number].table.name
-    memory.weight[rows] = columns["weight"]
-    for column, values in memory.state.items():
-        found = columns.get(column)
-        if found is None or found.shape[1:] != values.shape[1:]:
-            raise TableRowsError(
-                f"table {name!r}: the log has no optimizer state {column!r} of the trained shape; "
-                "train with the sparse optimizer that wrote the log"
-            )
-        values[rows] = found
 
 
 def _load_direct(lookup: SealedLookup, number: int, parts: _Parts) -> None:
@@ -138,8 +130,8 @@ def _load_direct(lookup: SealedLookup, number: int, parts: _Parts) -> None:
     unknown = np.ones(p[ROWS], np.bool_)
     if len(ids):
         unknown[ids - p[FIRST_ROW]] = False
-        _write(lookup, number, ids - p[FIRST_ROW], columns)
-    lookup.touch(number, np.flatnonzero(unknown))
+        write_rows(lookup.lookup, number, ids - p[FIRST_ROW], columns)
+    lookup.lookup.arena.mark(number, np.flatnonzero(unknown))
 
 
 def _load_hashed(lookup: SealedLookup, number: int, parts: _Parts) -> None:
@@ -158,13 +150,13 @@ def _load_hashed(lookup: SealedLookup, number: int, parts: _Parts) -> None:
     order = np.lexsort((ids, seen))
     at, moved = placing.place_rows(ids[order], slots[order] - p[FIRST_ROW], seen[order].astype(np.int64), p, entries)
     kept = at >= 0
-    _write(lookup, number, at[kept], {name: column[order][kept] for name, column in columns.items()})
+    write_rows(lookup.lookup, number, at[kept], {name: column[order][kept] for name, column in columns.items()})
     gone = np.sort(ids[order][~kept])
     arena.figures[number, SIZE] = int(kept.sum())
     arena.figures[number, EVICTIONS] += len(gone)
     if len(gone):
         lookup.lookup.evicted.append((np.full(len(gone), number, np.int64), gone))
-    lookup.touch(number, at[kept & moved])
+    arena.mark(number, at[kept & moved])
 
 
 def _load_admission(lookup: SealedLookup, number: int, parts: _Parts) -> None:

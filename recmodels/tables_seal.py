@@ -12,8 +12,8 @@ from recmodels.zch.arena import (
     BUCKET_ROWS,
     COUNTER_BASE,
     COUNTER_SETS,
+    DIRECT,
     EMPTY,
-    ENTRY_BASE,
     FIRST_BUCKET,
     FIRST_ROW,
     HASHED,
@@ -23,6 +23,7 @@ from recmodels.zch.arena import (
     Int64s,
 )
 from recmodels.zch.lookup import RemappedLookup
+from recmodels.zch.sorted_map import History, SortedMap
 
 Deletions = list[tuple[Int64s, Int64s]]
 
@@ -36,19 +37,13 @@ class SealedLookup:
         self._reset_in_flight = False
         self._evicted_in_flight: Deletions = []
         self._dropped_in_flight: Deletions = []
+        # Ids that the log may have as history of a sorted map.
+        self._histories: dict[int, Int64s] = {}
+        self._histories_in_flight: dict[int, History] = {}
         self._counters_in_flight = np.zeros(len(lookup.arena.counters), np.bool_)
         for number, shard in enumerate(lookup.arena.shards):
             if shard.table.zch is None:
-                self.touch(number, np.arange(shard.rows, dtype=np.int64))
-
-    def touch(self, number: int, rows: Int64s) -> None:
-        """Count these rows of a shard as changed."""
-        arena = self.lookup.arena
-        base = int(arena.params[number, BIT_BASE])
-        marks = np.zeros(-(-int(arena.params[number, ROWS]) // 64) * 64, np.bool_)
-        marks[rows] = True
-        words = np.packbits(marks, bitorder="little").view(np.uint64)
-        arena.touched[base // 64 : base // 64 + len(words)] |= words
+                lookup.arena.mark(number, np.arange(shard.rows, dtype=np.int64))
 
     def seal(self) -> list[TableRows]:
         """Copy rows and deletions out; they are in flight from here on."""
@@ -57,10 +52,15 @@ class SealedLookup:
         sealed = [self._rows(number, evicted.get(number, no_ids())) for number in range(len(arena.shards))]
         for number in np.flatnonzero(arena.params[:, ADMIT] > 1):
             sealed.append(self._admission(int(number), dropped.get(int(number), no_ids())))
+        sealed += [self._history(number, sorted_map) for number, sorted_map in lookup.sorted.items()]
         self._take_off()
         return sealed
 
     def confirm(self) -> None:
+        self._histories = {number: held.ids for number, held in self._histories_in_flight.items()}
+        self._land()
+
+    def _land(self) -> None:
         self.lookup.arena.in_flight[:] = 0
         self._counters_in_flight[:] = False
         self._evicted_in_flight, self._dropped_in_flight, self._reset_in_flight = [], [], False
@@ -72,12 +72,12 @@ class SealedLookup:
         lookup.evicted = self._evicted_in_flight + lookup.evicted
         lookup.dropped = self._dropped_in_flight + lookup.dropped
         self._reset |= self._reset_in_flight
-        self.confirm()
+        self._land()
 
     def touch_all(self) -> None:
         arena = self.lookup.arena
         for number in range(len(arena.shards)):
-            self.touch(number, self._held(number))
+            arena.mark(number, self._occupied(number))
         arena.counter_touched[:] = arena.counters[:, 0] != EMPTY
         self._reset = True
 
@@ -87,13 +87,15 @@ class SealedLookup:
         arena.touched[:] = 0
         arena.counter_touched[:] = False
         lookup.evicted, lookup.dropped, self._reset = [], [], False
+        self._histories = {number: held.history().ids for number, held in lookup.sorted.items()}
 
-    def _held(self, number: int) -> Int64s:
-        arena, p = self.lookup.arena, self.lookup.arena.params[number]
-        if p[KIND] != HASHED:
-            return np.arange(p[ROWS], dtype=np.int64)
-        entries = arena.entries[p[ENTRY_BASE] : p[ENTRY_BASE] + p[ROWS], 0]
-        return np.flatnonzero(entries != EMPTY)
+    def remember_history(self, number: int, ids: Int64s) -> None:
+        """The log has these ids as history of a sorted map."""
+        self._histories[number] = ids
+
+    def _occupied(self, number: int) -> Int64s:
+        ids, _ = self.lookup.held(number, np.arange(self.lookup.arena.params[number, ROWS]))
+        return np.flatnonzero(ids != EMPTY)
 
     def _take_off(self) -> None:
         lookup, arena = self.lookup, self.lookup.arena
@@ -110,22 +112,20 @@ class SealedLookup:
         shard, memory = arena.shards[number], lookup.memory[number]
         rows = np.empty(kernels.count_marked(arena.touched, p[BIT_BASE], p[ROWS]), np.int64)
         kernels.marked_rows(arena.touched, p[BIT_BASE], p[ROWS], rows)
-        ids, deleted, seen = rows + p[FIRST_ROW], no_ids(), {}
-        if p[KIND] == HASHED:
-            held = arena.entries[rows + p[ENTRY_BASE]]
-            order = np.argsort(held[:, 0])
-            rows, ids = rows[order], held[order, 0]
-            seen = {"last_seen_ms": held[order, 1]}
-            deleted = self._absent(number, evicted)
+        ids, records = lookup.held(number, rows)
+        if p[KIND] != DIRECT:
+            order = np.argsort(ids)
+            rows, ids = rows[order], ids[order]
+            records = {name: column[order] for name, column in records.items()}
         columns = {name: np.take(column, rows, axis=0) for name, column in memory.state.items()}
         return TableRows(
             table=shard.table.name,
             shard=shard.number,
-            kind="zch" if p[KIND] == HASHED else "direct",
+            kind="direct" if p[KIND] == DIRECT else "zch",
             ids=ids,
             slots=rows + p[FIRST_ROW],
-            columns={"weight": np.take(memory.weight, rows, axis=0), **columns, **seen},
-            deleted=deleted,
+            columns={"weight": np.take(memory.weight, rows, axis=0), **columns, **records},
+            deleted=self._absent(number, evicted),
             reset=self._reset,
         )
 
@@ -135,6 +135,8 @@ class SealedLookup:
             return ids
         arena = self.lookup.arena
         ids = np.unique(ids)
+        if number in self.lookup.sorted:
+            return np.setdiff1d(ids, self.lookup.sorted[number].ids)
         rows = np.empty(len(ids), np.int64)
         starts, tables = np.array([0, len(ids)], np.int64), np.array([number], np.int64)
         kernels.remap_read(ids, starts, tables, arena.params, arena.entries, rows)
@@ -158,6 +160,27 @@ class SealedLookup:
             slots=rows + first,
             columns={"count": held[rows, 1]},
             deleted=np.setdiff1d(dropped, held[:, 0]),
+            reset=self._reset,
+        )
+
+    def _history(self, number: int, sorted_map: SortedMap) -> TableRows:
+        """All of a sorted map's history, which is gone after its next admission: PUT what is there, DEL what was."""
+        shard, history = self.lookup.arena.shards[number], sorted_map.history()
+        before = self._histories.get(number, no_ids())
+        self._histories[number] = np.union1d(before, history.ids)
+        self._histories_in_flight[number] = history
+        return TableRows(
+            table=shard.table.name,
+            shard=shard.number,
+            kind="admission",
+            ids=history.ids,
+            slots=np.arange(len(history.ids)),
+            columns={
+                "count": history.counts,
+                "last_iter": history.last_iter,
+                "iter": np.full(len(history.ids), sorted_map.iteration, np.int64),
+            },
+            deleted=np.setdiff1d(before, history.ids),
             reset=self._reset,
         )
 

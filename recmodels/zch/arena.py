@@ -29,9 +29,10 @@ from recmodels.layout import TableSpec
     FIRST_ROW,
     MISS_BASE,
     TRACKED,
+    OWN_BUCKETS,
     PARAMS,
-) = range(16)
-DIRECT, HASHED = 0, 1
+) = range(17)
+DIRECT, HASHED, SORTED = 0, 1, 2
 
 SIZE, HITS, INSERTS, EVICTIONS, COLLISIONS, UNADMITTED, FIGURES = range(7)
 
@@ -83,7 +84,13 @@ class Arena:
             if shard.table.zch is None:
                 row[TRACKED] = shard.table.trainable
                 continue
-            self._lay_out_hashed(row, shard, shard.table.zch, entries, counters, misses)
+            self._lay_out_buckets(row, shard, shard.table.zch)
+            row[MISS_BASE] = misses
+            if shard.table.zch.policy != "hash":
+                row[[KIND, BUCKET_ROWS]] = SORTED, shard.rows
+                misses += 1
+                continue
+            self._lay_out_hashed(row, shard.table.zch, entries, counters)
             entries += shard.rows
             counters += int(row[COUNTER_SETS] * WAYS * (shard.rows // row[BUCKET_ROWS]))
             misses += int(shard.rows // row[BUCKET_ROWS])
@@ -98,7 +105,7 @@ class Arena:
         self.pinned_count: Int64s = np.zeros(1, np.int64)
 
     @staticmethod
-    def _lay_out_hashed(row: Int64s, shard: Shard, spec: ZchSpec, entries: int, counters: int, misses: int) -> None:
+    def _lay_out_buckets(row: Int64s, shard: Shard, spec: ZchSpec) -> None:
         buckets = bucket_count(spec)
         bucket_rows = spec.size // buckets
         if shard.first_row % bucket_rows or shard.rows % bucket_rows:
@@ -106,18 +113,29 @@ class Arena:
                 f"table {shard.table.name!r}: {buckets} buckets do not divide over the ranks; "
                 "make zch buckets a multiple of the world size"
             )
-        capacity = spec.admission_capacity or spec.size
-        row[KIND] = HASHED
-        row[ENTRY_BASE] = entries
         row[BUCKET_ROWS] = bucket_rows
         row[BUCKETS] = buckets
         row[FIRST_BUCKET] = shard.first_row // bucket_rows
-        row[MAX_PROBE] = min(spec.max_probe, bucket_rows - 1)
+        row[OWN_BUCKETS] = shard.rows // bucket_rows
+
+    @staticmethod
+    def _lay_out_hashed(row: Int64s, spec: ZchSpec, entries: int, counters: int) -> None:
+        capacity = spec.admission_capacity or spec.size
+        row[KIND] = HASHED
+        row[ENTRY_BASE] = entries
+        row[MAX_PROBE] = min(spec.max_probe, row[BUCKET_ROWS] - 1)
         row[TTL_MS] = -1 if spec.ttl_ms is None else spec.ttl_ms
         row[ADMIT] = spec.admission_count
         row[COUNTER_BASE] = counters
-        row[COUNTER_SETS] = -(-capacity // (buckets * WAYS)) if spec.admission_count > 1 else 0
-        row[MISS_BASE] = misses
+        row[COUNTER_SETS] = -(-capacity // (row[BUCKETS] * WAYS)) if spec.admission_count > 1 else 0
+
+    def mark(self, number: int, rows: Int64s) -> None:
+        """Count these rows of a shard as changed."""
+        base = int(self.params[number, BIT_BASE])
+        marks = np.zeros(-(-int(self.params[number, ROWS]) // 64) * 64, np.bool_)
+        marks[rows] = True
+        words = np.packbits(marks, bitorder="little").view(np.uint64)
+        self.touched[base // 64 : base // 64 + len(words)] |= words
 
     def reserve_pins(self, values: int) -> None:
         """Make room for one pin per value of the next batch."""

@@ -16,6 +16,7 @@ from recmodels.zch.arena import (
     COLLISIONS,
     COUNTER_BASE,
     COUNTER_SETS,
+    DIRECT,
     EMPTY,
     ENTRY_BASE,
     EVICTIONS,
@@ -26,8 +27,10 @@ from recmodels.zch.arena import (
     KIND,
     MAX_PROBE,
     MISS_BASE,
+    OWN_BUCKETS,
     ROWS,
     SIZE,
+    SORTED,
     TRACKED,
     TTL_MS,
     UNADMITTED,
@@ -206,7 +209,9 @@ def remap_train(  # type: ignore[no-untyped-def]
         t = tables[f]
         p = params[t]
         bit_base = p[BIT_BASE]
-        if p[KIND] == 0:
+        if p[KIND] == SORTED:
+            continue
+        if p[KIND] == DIRECT:
             first = p[FIRST_ROW]
             rows = p[ROWS]
             tracked = p[TRACKED] != 0
@@ -223,7 +228,7 @@ def remap_train(  # type: ignore[no-untyped-def]
         buckets = np.uint64(p[BUCKETS])
         mask = buckets - np.uint64(1) if buckets & (buckets - np.uint64(1)) == 0 else np.uint64(0)
         first_bucket = p[FIRST_BUCKET]
-        own_buckets = p[ROWS] // bucket_rows
+        own_buckets = p[OWN_BUCKETS]
         max_probe = p[MAX_PROBE]
         entry_base = p[ENTRY_BASE]
         expired_before = now - p[TTL_MS] if p[TTL_MS] >= 0 else np.int64(-(2**62))
@@ -342,9 +347,11 @@ def remap_read(values, starts, tables, params, entries, out):  # type: ignore[no
     for f in range(tables.size):
         p = params[tables[f]]
         bucket_rows = p[BUCKET_ROWS]
+        if p[KIND] == SORTED:
+            continue
         for i in range(starts[f], starts[f + 1]):
             row_id = values[i]
-            if p[KIND] == 0:
+            if p[KIND] == DIRECT:
                 row = row_id - p[FIRST_ROW]
                 if row < 0 or row >= p[ROWS]:
                     return i

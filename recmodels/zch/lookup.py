@@ -8,8 +8,28 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
 from recmodels.errors import IdError
 from recmodels.zch import kernels
-from recmodels.zch.arena import ADMIT, BUCKET_ROWS, HASHED, KIND, MISS_BASE, ROWS, Arena, Int64s, Shard
+from recmodels.zch.arena import (
+    ADMIT,
+    BUCKET_ROWS,
+    DIRECT,
+    ENTRY_BASE,
+    EVICTIONS,
+    FIRST_ROW,
+    HASHED,
+    HITS,
+    INSERTS,
+    KIND,
+    MISS_BASE,
+    ROWS,
+    SIZE,
+    SORTED,
+    UNADMITTED,
+    Arena,
+    Int64s,
+    Shard,
+)
 from recmodels.zch.memory import FreshRows, memories
+from recmodels.zch.sorted_map import Change, SortedMap
 
 
 class RemappedLookup:
@@ -25,6 +45,11 @@ class RemappedLookup:
         self._scratch = np.empty((4, 0), np.int64)
         by_feature = [number for number, shard in enumerate(shards) for _ in shard.table.features]
         self._tables: Int64s = np.array(by_feature, np.int64)
+        self.sorted = {
+            number: SortedMap(shard.table.zch, shard.rows)
+            for number, shard in enumerate(shards)
+            if shard.table.zch is not None and shard.table.zch.policy != "hash"
+        }
         self._counts_sightings = any(row[ADMIT] > 1 for row in self.arena.params)
         self._draw_first_rows()
 
@@ -40,6 +65,8 @@ class RemappedLookup:
             bad = self._write(ids, starts, rows)
         else:
             bad = kernels.remap_read(ids, starts, self._tables, self.arena.params, self.arena.entries, rows)
+        for number, sorted_map in self.sorted.items():
+            self._remap_sorted(number, sorted_map, ids, starts, rows, write=write)
         if bad >= 0:
             self._refuse(int(ids[bad]), int(bad), starts)
         return KeyedJaggedTensor(
@@ -55,6 +82,16 @@ class RemappedLookup:
             length_per_key=features.length_per_key_or_none(),
             offset_per_key=features.offset_per_key_or_none(),
         )
+
+    def held(self, number: int, rows: Int64s) -> tuple[Int64s, dict[str, Int64s]]:
+        """The keys of a shard's rows, -1 where a row is free, and what the map keeps of each beside its memory."""
+        p = self.arena.params[number]
+        if p[KIND] == SORTED:
+            return self.sorted[number].ids[rows], self.sorted[number].record(rows)
+        if p[KIND] == HASHED:
+            entries = self.arena.entries[rows + p[ENTRY_BASE]]
+            return entries[:, 0], {"last_seen_ms": entries[:, 1]}
+        return rows + p[FIRST_ROW], {}
 
     def settle(self) -> None:
         """End the step: reserved rows and their optimizer state become fresh zeros, and no row is pinned any more."""
@@ -92,6 +129,43 @@ class RemappedLookup:
             self._draw_fresh(new[:, :fresh])
         return int(bad)
 
+    def _remap_sorted(
+        self, number: int, sorted_map: SortedMap, ids: Int64s, starts: Int64s, rows: Int64s, *, write: bool
+    ) -> None:
+        parts = [slice(starts[f], starts[f + 1]) for f in np.flatnonzero(self._tables == number)]
+        looked_up = np.concatenate([ids[part] for part in parts])
+        if not len(looked_up):
+            return
+        if looked_up.min() < 0:
+            at = next(int(part.start + np.argmin(ids[part])) for part in parts if (ids[part] < 0).any())
+            self._refuse(int(ids[at]), at, starts)
+        if write:
+            self._note(number, sorted_map.write(looked_up), sorted_map)
+        for part in parts:
+            rows[part] = sorted_map.find(ids[part])
+            if write:
+                self._mark_sorted(number, rows[part])
+
+    def _note(self, number: int, change: Change, sorted_map: SortedMap) -> None:
+        """Reset rows that have new owners, list the evicted ids, mark what changed."""
+        figures = self.arena.figures[number]
+        figures[INSERTS] += len(change.fresh_rows)
+        figures[EVICTIONS] += len(change.gone)
+        figures[SIZE] = int((sorted_map.ids >= 0).sum())
+        self.memory[number].reset(change.fresh_rows, change.fresh_ids)
+        if len(change.gone):
+            self.evicted.append((np.full(len(change.gone), number, np.int64), change.gone))
+        self.arena.mark(number, change.changed)
+
+    def _mark_sorted(self, number: int, rows: Int64s) -> None:
+        p = self.arena.params[number]
+        missed = rows == p[ROWS] - 1
+        misses = int(missed.sum())
+        self.arena.figures[number, UNADMITTED] += misses
+        self.arena.figures[number, HITS] += len(rows) - misses
+        self.arena.missed[p[MISS_BASE]] |= misses > 0
+        self.arena.mark(number, rows[~missed])
+
     def _draw_fresh(self, new: Int64s) -> None:
         tables, rows, ids, old = new
         gone = old >= 0
@@ -105,7 +179,7 @@ class RemappedLookup:
         missed = self.arena.missed
         for number, memory in enumerate(self.memory):
             p = self.arena.params[number]
-            if p[KIND] != HASHED:
+            if p[KIND] == DIRECT:
                 continue
             used = missed[p[MISS_BASE] : p[MISS_BASE] + p[ROWS] // p[BUCKET_ROWS]]
             if used.any():

@@ -114,7 +114,8 @@ def test_the_same_group_name_twice_is_refused(lab: Any) -> None:
         ({"dim": 0}, "both must be positive"),
         ({"data_type": "INT8"}, "cannot be trained"),
         ({"pooling": "max"}, "use sum or mean"),
-        ({"zch": ZchSpec(size=64, policy="lru")}, "policy 'lru' comes later"),
+        ({"zch": ZchSpec(size=64, policy="fifo")}, "policy 'fifo' is unknown"),
+        ({"zch": ZchSpec(size=64, threshold_filtering_func="x")}, "threshold_filtering_func comes later"),
     ],
 )
 def test_a_table_that_cannot_be_trained_is_refused(lab: Any, setting: dict[str, Any], message: str) -> None:

@@ -38,10 +38,12 @@ FEATURES = {
     "i": EmbeddingSpec(name="i", num_embeddings=50, dim=8, pooling="mean", sharding_types=("row_wise",)),
     "j": EmbeddingSpec(name="j", num_embeddings=50, dim=8, sharding_types=("table_wise",)),
     "w": EmbeddingSpec(name="w", num_embeddings=64, dim=4, pooling="mean", zch=ZchSpec(size=64)),
+    "s": EmbeddingSpec(name="s", num_embeddings=64, dim=4, zch=ZchSpec(size=64, policy="lru", eviction_interval=2)),
 }
 CONFIG = """
 feature_groups { group_name: 'deep' group_type: DEEP
   feature_names: 'u' feature_names: 'a' feature_names: 'i' feature_names: 'j' feature_names: 'w' }
+feature_groups { group_name: 'sorted' group_type: DEEP feature_names: 's' }
 feature_groups { group_name: 'wide' group_type: WIDE feature_names: 'u' feature_names: 'i' }
 """
 
