@@ -51,7 +51,7 @@ class KafkaDeadLetters:
         self._failed.clear()
         for letter in letters:
             self._send(letter)
-        left = self._producer.flush(self._timeout_s + 1)
+        left = self._flush()
         if left or self._failed:
             reason = self._failed[0].str() if self._failed else f"no answer within {self._timeout_s:g} s"
             raise DeadLetterError(
@@ -75,13 +75,20 @@ class KafkaDeadLetters:
                     f"{self._topic}: {error.args[0].str()}"
                 ) from None
 
+    def _flush(self) -> int:
+        """Wait for all acknowledgements; give how many are missing."""
+        try:
+            return int(self._producer.flush(self._timeout_s + 1))
+        except KafkaException as error:
+            raise DeadLetterError(f"topic {self._topic} takes no more dead letters: {error.args[0].str()}") from None
+
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed.append(error)
 
     def close(self) -> None:
         """Wait for what is under way; a second call does nothing."""
-        self._producer.flush(self._timeout_s)
+        self._flush()
 
 
 def read_topic(options: KafkaOptions, topic: str) -> Iterator[DeadLetter]:

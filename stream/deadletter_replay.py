@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.deadletter import DeadLetter, DeadLetterSink
@@ -104,12 +104,17 @@ class _Replayer:
                 return
             except BufferError:
                 self._producer.poll(0.1)
+            except KafkaException as error:
+                raise DeadLetterError(f"{letter.key} cannot be sent again: {error.args[0].str()}") from None
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed.append(error.str())
 
     def finish(self) -> None:
-        left = self._producer.flush(self._timeout_s)
+        try:
+            left = self._producer.flush(self._timeout_s)
+        except KafkaException as error:
+            raise DeadLetterError(f"letters were not sent again: {error.args[0].str()}") from None
         if left or self._failed:
             raise DeadLetterError(f"{left + len(self._failed)} letters were not sent again: {self._failed[:1]}")

@@ -60,12 +60,13 @@ class KafkaSource:
         keys = sorted(keys)
         self._check_known(keys)
         low = self._client.offsets(keys, OffsetSpec.earliest())
-        ends = self._client.ends(keys) if keys else {}
+        ends = self._client.ends(keys)
         fresh = self._start_offsets([key for key in keys if key not in cursors], low, ends)
         for key in keys:
             cursor = cursors.get(key)
             at = self._cursor(key, fresh[key]) if cursor is None else self._checked(cursor, low[key], ends[key])
             self._open(key, at, ends[key])
+        self._check_epochs(low)
         self._client.consumer.assign([_assignment(self._parts[key].fetched) for key in keys])
         _log.info("event=assigned partitions=%s", len(keys))
 
@@ -158,6 +159,24 @@ class KafkaSource:
                 f"{cursor.offset}: the broker lost messages; restore them or revert to an older commit"
             )
         return self._skip(cursor, low) if cursor.offset < low else cursor
+
+    def _check_epochs(self, low: Mapping[PartitionKey, int]) -> None:
+        """Raise LogTruncatedError where the last message before a cursor was written anew since the cursor was made.
+
+        librdkafka checks the epoch of an assignment only when leaders change.
+        """
+        places = {}
+        for key, part in self._parts.items():
+            at = part.fetched.offset if part.fetched.row else part.fetched.offset - 1
+            if part.fetched.leader_epoch >= 0 and at >= low[key]:
+                places[key] = at
+        for key, epoch in self._client.epochs(places).items():
+            known = self._parts[key].fetched.leader_epoch
+            if epoch > known:
+                raise LogTruncatedError(
+                    f"topic {key[0]} partition {key[1]}: message {places[key]} was written anew under leader epoch "
+                    f"{epoch}, the cursor knows {known}: the broker lost messages; revert to an older commit"
+                )
 
     def _skip(self, cursor: Cursor, low: int) -> Cursor:
         gap = low - cursor.offset

@@ -13,6 +13,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     TopicCollection,
     TopicPartition,
 )
@@ -63,7 +64,8 @@ def client_settings(options: KafkaOptions) -> Settings:
         "client.id": "headrace",
         "reconnect.backoff.ms": 100,
         "reconnect.backoff.max.ms": 1000,
-        "allow.auto.create.topics": False,
+        # Its log repeats what error_cb tells, with every attempt to connect.
+        "log_level": 2,
         **options.security.settings(),
     }
 
@@ -74,6 +76,7 @@ def consumer_settings(options: KafkaOptions) -> Settings:
         **client_settings(options),
         # A consumer must have a group id; without ours nothing is ever committed to this one.
         "group.id": options.group_id or "headrace-unused",
+        "allow.auto.create.topics": False,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
@@ -85,7 +88,8 @@ def consumer_settings(options: KafkaOptions) -> Settings:
         "fetch.max.bytes": options.fetch_max_bytes,
         "max.partition.fetch.bytes": min(options.fetch_max_bytes, 16 << 20),
         "message.max.bytes": min(options.fetch_max_bytes, 1_000_000_000),
-        "receive.message.max.bytes": min(options.fetch_max_bytes + (1 << 20), 2_147_483_647),
+        # Brokers send at least one whole batch of messages, whatever its size: a lower limit would never get past it.
+        "receive.message.max.bytes": 2_147_483_647,
         "queued.max.messages.kbytes": max(options.fetch_max_bytes // 1024, 1024),
     }
 
@@ -106,11 +110,15 @@ class KafkaClient:
             raise SourceError(f"the Kafka client refuses its settings: {error.args[0].str()}") from None
 
     def _on_error(self, error: KafkaError) -> None:
+        """Remember it; say it once per outage, since librdkafka tells it with every attempt."""
+        known = self._refused if error.code() in REFUSED else self._unreachable
+        if known is None:
+            _log.warning("event=kafka_error code=%s detail=%s", error.name(), error.str())
         if error.code() in REFUSED:
             self._refused = error
-        else:
+        elif known is None or error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
+            # That all are down says less than why one is.
             self._unreachable = error
-        _log.warning("event=kafka_error code=%s detail=%s", error.name(), error.str())
 
     def unreachable(self) -> bool:
         """Brokers went away since the last successful question."""
@@ -118,6 +126,8 @@ class KafkaClient:
 
     def reached(self) -> None:
         """Brokers answered."""
+        if self._unreachable is not None or self._refused is not None:
+            _log.info("event=kafka_reached brokers=%s", self._options.brokers)
         self._unreachable = self._refused = None
 
     def raise_if_refused(self) -> None:
@@ -146,8 +156,9 @@ class KafkaClient:
             self.poll()
             self._raise_if_final(last, time.monotonic() > missing_until)
             if time.monotonic() > deadline:
+                why = last if self._unreachable is None else self._unreachable
                 raise BrokerUnreachableError(
-                    f"no broker of {self._options.brokers} answered within {self._options.deadline_s:g} s: {last.str()}"
+                    f"no broker of {self._options.brokers} answered within {self._options.deadline_s:g} s: {why.str()}"
                 ) from None
             time.sleep(0.05)
 
@@ -192,21 +203,39 @@ class KafkaClient:
         Tansu answers with the first offset of the last batch, plus one: what a fetch from there brings is counted too.
         """
         ends = self.offsets(keys, OffsetSpec.latest())
-        self.consumer.assign([TopicPartition(*key, offset) for key, offset in ends.items()])
-        waiting = set(ends)
-        deadline = time.monotonic() + self._options.deadline_s
-        while waiting:
-            message = self.consumer.poll(0.1)
-            if message is not None and (message.topic(), message.partition()) in waiting:
-                key = (message.topic(), message.partition())
-                waiting.discard(key)
-                if message.error() is None:
-                    _, high = self.consumer.get_watermark_offsets(TopicPartition(*key), cached=True)
-                    ends[key] = max(high, message.offset() + 1)
-            if time.monotonic() > deadline:
-                raise SourceError(f"brokers {self._options.brokers} do not serve {sorted(waiting)}")
-        self.consumer.unassign()
+        for key, message in self._peek(ends).items():
+            if message.error() is None:
+                _, high = self.consumer.get_watermark_offsets(TopicPartition(*key), cached=True)
+                ends[key] = max(high, message.offset() + 1)
         return ends
+
+    def epochs(self, offsets: Mapping[PartitionKey, int]) -> dict[PartitionKey, int]:
+        """The leader epoch under which the message at an offset was written; partitions without such a message lack.
+
+        Leaves the consumer without an assignment.
+        """
+        found = {}
+        for key, message in self._peek(offsets).items():
+            if message.error() is None and message.offset() == offsets[key] and message.leader_epoch() is not None:
+                found[key] = int(message.leader_epoch())
+        return found
+
+    def _peek(self, offsets: Mapping[PartitionKey, int]) -> dict[PartitionKey, Message]:
+        """The first message from an offset on, or the event that there is none, per partition."""
+        if not offsets:
+            return {}
+        self.consumer.assign([TopicPartition(*key, offset) for key, offset in offsets.items()])
+        found: dict[PartitionKey, Message] = {}
+        deadline = time.monotonic() + self._options.deadline_s
+        while len(found) < len(offsets):
+            message = self.consumer.poll(0.1)
+            if message is not None and message.topic() is not None:
+                found.setdefault((message.topic(), message.partition()), message)
+            if time.monotonic() > deadline:
+                missing = sorted(set(offsets) - set(found))
+                raise SourceError(f"brokers {self._options.brokers} serve nothing of {missing}")
+        self.consumer.unassign()
+        return found
 
     def close(self) -> None:
         """Close the consumer."""

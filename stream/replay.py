@@ -120,7 +120,7 @@ class Replay:
             for post in self._posts(self._events(path, Path(scratch))):
                 self._wait(post)
                 self._send(post)
-        left = self._producer.flush(self._options.timeout_s)
+        left = self._flush()
         self._raise_failed()
         if left:
             raise ReplayError(f"topic {self._topic}: {left} messages were not acknowledged within the time")
@@ -193,6 +193,12 @@ class Replay:
                     f"a message of {post.rows.num_rows} rows ({len(payload)} bytes) cannot be sent to "
                     f"{self._topic}: {error.args[0].str()}; send fewer rows per message"
                 ) from None
+
+    def _flush(self) -> int:
+        try:
+            return int(self._producer.flush(self._options.timeout_s))
+        except KafkaException as error:
+            raise ReplayError(f"topic {self._topic} does not take the events: {error.args[0].str()}") from None
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:

@@ -90,6 +90,7 @@ class KafkaProcess:
     """One Apache Kafka of ../shared/kafka in a directory of its own; `kill` and `start` again is a crash."""
 
     def __init__(self, folder: Path, port: int, properties: Iterable[str] = ()) -> None:
+        self.folder = folder
         self.port = port
         self.bootstrap = f"127.0.0.1:{port}"
         self._command = [str(REAL_KAFKA), str(folder / "data"), str(port), *properties]

@@ -287,6 +287,14 @@ def test_source_acknowledge_never_moves_reading(case: Case) -> None:
     assert {key: len(ids) for key, ids in _ids(_read(case)).items()} == dict.fromkeys(keys, ROWS)
 
 
+def test_source_of_no_partitions_gives_nothing(case: Case) -> None:
+    with closing(case.open()) as source:
+        source.start([], {})
+        assert source.read(0.05) is None
+        assert source.lag() == {}
+        source.acknowledge({})
+
+
 def test_source_closes_twice(case: Case) -> None:
     source = case.open()
     source.start(source.partitions(), {})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
 
 from stream.cursor import Cursor, PartitionKey
 from stream.decode_arrow import ArrowStreamDecoder
@@ -25,6 +25,7 @@ from stream.errors import (
     TopicRecreatedError,
 )
 from stream.kafka import KafkaSource
+from stream.kafka_client import consumer_settings
 from stream.kafka_options import KafkaOptions
 from stream.security import SecurityOptions
 from stream.source import Chunk
@@ -198,11 +199,12 @@ def test_source_keeps_bad_messages_as_dead_letters_and_goes_on(embedded_broker) 
         assert source.position((topic, 0)).offset == 5
 
 
-def test_source_reads_a_message_of_ten_megabytes(kafka_broker) -> None:
+@pytest.mark.parametrize("fetch_max_bytes", [1 << 16, 52_428_800])
+def test_source_reads_a_message_of_ten_megabytes(kafka_broker, fetch_max_bytes: int) -> None:
     topic = kafka_broker.topic(max_message_bytes="12000000")
     rows = list(range(1_250_000))
     kafka_broker.produce(topic, [_message(1), _message(*rows), _message(2)])
-    with closing(_source(kafka_broker.bootstrap, topic)) as source:
+    with closing(_source(kafka_broker.bootstrap, topic, fetch_max_bytes=fetch_max_bytes)) as source:
         source.start(source.partitions(), {})
         ids = _ids(_read(source, len(rows) + 2))
     assert ids == [1, *rows, 2]
@@ -338,6 +340,26 @@ def test_source_survives_a_stalled_reader_without_losing_or_hoarding(kafka_broke
     assert ids == list(range(1000))
 
 
+def test_source_has_no_poll_deadline(embedded_broker) -> None:
+    topic = embedded_broker.topic()
+    options = KafkaOptions(brokers=embedded_broker.bootstrap, topics=(topic,), group_id="stalled")
+    limits = {"max.poll.interval.ms": 1000, "session.timeout.ms": 1000}
+    consumer = Consumer({**consumer_settings(options), **limits})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    time.sleep(3.0)
+    embedded_broker.produce(topic, [_message(i) for i in range(3)])
+    events = [message for _ in range(30) if (message := consumer.poll(0.1)) is not None]
+    consumer.close()
+    errors = {message.error().code() for message in events if message.error() is not None}
+    assert errors <= {KafkaError._PARTITION_EOF}
+    assert [message.offset() for message in events if message.error() is None] == [0, 1, 2]
+
+
+def test_source_that_speaks_tls_to_a_broker_that_does_not_says_so(kafka_broker) -> None:
+    with pytest.raises((AuthenticationError, BrokerUnreachableError), match=r"(?i)ssl"):
+        _source(kafka_broker.bootstrap, "clicks", security=SecurityOptions(protocol="SSL"), deadline_s=5.0)
+
+
 def test_source_goes_on_when_a_killed_broker_comes_back(kafka_process) -> None:
     process = kafka_process()
     broker = process.broker()
@@ -355,6 +377,32 @@ def test_source_goes_on_when_a_killed_broker_comes_back(kafka_process) -> None:
         broker.produce("clicks", [_message(i) for i in range(50, 100)])
         ids += _ids(_read(source, 50, deadline_s=60.0))
     assert ids == list(range(100))
+
+
+def test_source_refuses_the_cursor_of_a_log_that_was_cut_and_written_anew(kafka_process) -> None:
+    process = kafka_process()
+    broker = process.broker()
+    broker.create("clicks")
+    for i in range(10):
+        broker.produce("clicks", [_message(i)])
+    key = ("clicks", 0)
+    with closing(_source(process.bootstrap, "clicks")) as source:
+        source.start([key], {})
+        whole = _read(source, 10)
+    early, late = whole[0].cursor(3), whole[-1].end
+    assert early.leader_epoch == late.leader_epoch >= 0
+    process.kill()
+    log = process.folder / "data" / "log" / "clicks-0" / "00000000000000000000.log"
+    os.truncate(log, log.stat().st_size // 2)
+    process.start()
+    process.broker().produce("clicks", [_message(i) for i in range(100, 120)])
+    with closing(_source(process.bootstrap, "clicks", stop_at_end=True)) as source:
+        source.start([key], {key: early})
+        assert _ids(_drain(source, key)) == [3, 4, *range(100, 120)]
+        assert source.position(key).leader_epoch > early.leader_epoch
+    with closing(_source(process.bootstrap, "clicks")) as source, pytest.raises(LogTruncatedError, match="clicks"):
+        source.start([key], {key: late})
+        _until_error(source)
 
 
 def test_source_is_told_clearly_when_it_is_refused(kafka_process, tmp_path) -> None:
