@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import nn
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
 from torchrec.distributed.types import ModuleSharder, ShardingEnv, ShardingPlan
 
@@ -17,6 +18,7 @@ from recmodels.zch.arena import bucket_count
 from recmodels.zch.collection import TrackedSharder
 
 _SUPPORTED = ("table_wise", "row_wise")
+_RESERVED = 0.15
 
 
 def sharders() -> list[ModuleSharder[Any]]:
@@ -76,6 +78,8 @@ def shard(
     planner = EmbeddingShardingPlanner(
         topology=Topology(world_size=world_size, local_world_size=world_size, compute_device=device.type),
         constraints=constraints(layout, world_size, global_sharding_types),
+        # The default reservation guesses the dense part's size, and warns that it does so badly.
+        storage_reservation=FixedPercentageStorageReservation(percentage=_RESERVED),
     )
     chosen = sharders()
     plan = _plan_on_rank_0(planner, model, chosen, process_group)
