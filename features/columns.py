@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -197,6 +198,11 @@ def column(array: pa.Array) -> Column:
     return view(array)
 
 
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_size_t
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
 class Columns:
     """The columns of one record batch, each viewed once."""
 
@@ -204,10 +210,18 @@ class Columns:
         self.rows = rows
         self.count = int(rows.num_rows)
         self._views: dict[str, Column] = {}
+        self._exported: tuple[object, object] | None = None
 
     def has(self, name: str) -> bool:
         """Whether the batch has the column, exactly once."""
         return bool(self.rows.schema.get_field_index(name) >= 0)
+
+    def struct_address(self) -> int:
+        """Where the batch's ArrowArray of the C data interface is, for as long as this lives."""
+        if self._exported is None:
+            self._exported = self.rows.__arrow_c_array__()
+        address: int = _capsule_pointer(self._exported[1], b"arrow_array")
+        return address
 
     def array(self, name: str) -> pa.Array:
         """The column as it is."""

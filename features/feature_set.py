@@ -49,7 +49,7 @@ class FeatureSet:
         faults = Faults(columns.count)
         groups: list[SparseGroup | DenseGroup] = [*self._sparse.values(), *self._dense.values()]
         for group in groups:
-            if group.plain is None or not group.plain.valid(rows):
+            if group.plain is None or not group.plain.valid(columns):
                 for generator in group.generators:
                     self._check_feature(generator, columns, faults)
         if not serving:
@@ -113,14 +113,14 @@ def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) ->
 
 
 def _id_tensor(group: SparseGroup, columns: Columns) -> KeyedJaggedTensor:
-    addresses = None if group.plain is None else group.plain.addresses(columns.rows)
+    addresses = None if group.plain is None else group.plain.addresses(columns)
     if addresses is not None:
         return group.copy(addresses, columns.count)
     return group.join([generator.generate(columns, None) for generator in group.generators], columns.count)
 
 
 def _number_tensor(group: DenseGroup, columns: Columns) -> KeyedTensor:
-    addresses = None if group.plain is None else group.plain.addresses(columns.rows)
+    addresses = None if group.plain is None else group.plain.addresses(columns)
     if addresses is not None:
         return group.copy(addresses, columns.count)
     return group.join([generator.generate(columns, None) for generator in group.generators], columns.count)

@@ -13,6 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from features.columns import Columns
+
 Addresses = npt.NDArray[np.int64]
 
 _INT64, _FLOAT32 = pa.int64().id, pa.float32().id
@@ -43,6 +45,28 @@ def _pointer(kind: ir.Type) -> object:
         return builder.inttoptr(arguments[0], ir.PointerType(kind))
 
     return build
+
+
+@nb.njit(nogil=True, cache=True)
+def _word(address: int) -> int:
+    return nb.carray(_int64_at(address), 1)[0]
+
+
+@nb.njit(nogil=True, cache=True)
+def find_values(struct: int, indices: Addresses, width: int, out: Addresses) -> bool:
+    """Where the values of a struct's primitive children begin; False where one has nulls.
+
+    The layout is that of ArrowArray in the C data interface, which is stable: words 1 null_count, 2 offset,
+    5 buffers, 6 children.
+    """
+    children = _word(struct + 48)
+    for place in range(len(indices)):
+        child = _word(children + 8 * indices[place])
+        buffers = _word(child + 40)
+        if _word(buffers) != 0 and _word(child + 8) != 0:
+            return False
+        out[place] = _word(buffers + 8) + _word(child + 16) * width
+    return True
 
 
 @nb.njit(nogil=True, cache=True)
@@ -99,37 +123,32 @@ class PlainGroup:
         self._type = _FLOAT32 if limits is None else _INT64
         self._width = 4 if limits is None else 8
         # One reference, swapped whole: threads share a group.
-        self._found: tuple[pa.Schema, tuple[int, ...]] | None = None
+        self._found: tuple[pa.Schema, Addresses] | None = None
 
-    def addresses(self, rows: pa.RecordBatch) -> Addresses | None:
+    def addresses(self, columns: Columns) -> Addresses | None:
         """Where the columns' values begin; None where one is of another type, has nulls or is missing."""
-        indices = self._find(rows.schema)
-        if not indices or rows.num_rows == 0:
+        indices = self._find(columns.rows.schema)
+        if len(indices) == 0 or columns.count == 0:
             return None
         found = np.empty(len(indices), np.int64)
-        for place, index in enumerate(indices):
-            array = rows.column(index)
-            if array.null_count:
-                return None
-            found[place] = array.buffers()[1].address + array.offset * self._width
-        return found
+        return found if find_values(columns.struct_address(), indices, self._width, found) else None
 
-    def _find(self, schema: pa.Schema) -> tuple[int, ...]:
+    def _find(self, schema: pa.Schema) -> Addresses:
         """The columns' places, none unless all have the type; remembered, since schemas rarely change."""
         remembered = self._found
         if remembered is not None and remembered[0].equals(schema):
             return remembered[1]
-        indices = tuple(schema.get_field_index(name) for name in self._columns)
-        if any(index < 0 or schema.field(index).type.id != self._type for index in indices):
-            indices = ()
+        places = [schema.get_field_index(name) for name in self._columns]
+        fitting = all(place >= 0 and schema.field(place).type.id == self._type for place in places)
+        indices = np.array(places if fitting else [], np.int64)
         self._found = (schema, indices)
         return indices
 
-    def valid(self, rows: pa.RecordBatch) -> bool:
+    def valid(self, columns: Columns) -> bool:
         """Whether all rows are good; False says only that each must be looked at."""
-        found = self.addresses(rows)
+        found = self.addresses(columns)
         if found is None:
             return False
         if self._limits is None:
-            return numbers_finite(found, rows.num_rows)
-        return ids_within(found, rows.num_rows, self._limits)
+            return numbers_finite(found, columns.count)
+        return ids_within(found, columns.count, self._limits)
