@@ -1,6 +1,7 @@
 """How a model directory stands: commits, the served version, accounting, and the lag where brokers can be asked."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from checkpointer.commit import Commit
 from checkpointer.log import CommitLog
@@ -8,11 +9,14 @@ from checkpointer.store import Store
 from headrace.checked import load_checked
 from headrace.errors import UsageError
 from protos.commit_pb2 import StreamState
+from protos.plain_text import skim
+from protos.stream_pb2 import StreamConfig
 from publisher.pointer import read_pin
-from publisher.versions import list_versions, read_current
+from publisher.versions import list_versions, read_blob, read_current
 
 Section = dict[str, object]
 
+_BROKER_S = 5.0
 _COUNTS = ("received", "trained", "late", "dead_lettered", "filtered", "duplicate", "remainder")
 
 
@@ -28,7 +32,7 @@ def status(store: Store, *, config_path: str | None, now_ms: int) -> dict[str, S
         "version": _version(store, head, now_ms),
         "accounting": _accounting(states),
         "watermark_ms": _watermarks(states),
-        "lag": _lag(states, config_path) if config_path else {"unknown": "pass --config to ask the brokers"},
+        "lag": _lag(states, _stream_config(store, config_path)),
     }
 
 
@@ -75,14 +79,31 @@ def _watermarks(states: Sequence[StreamState]) -> Section:
     return {f"{mark.topic}/{mark.partition}": mark.event_time_ms for state in states for mark in state.watermarks}
 
 
-def _lag(states: Sequence[StreamState], config_path: str) -> Section:
-    from stream.kafka_client import KafkaClient
-    from stream.opening import kafka_options
+def _stream_config(store: Store, config_path: str | None) -> StreamConfig | None:
+    """Of the configuration that is named, else of the served version; None where neither tells brokers."""
+    if config_path:
+        return load_checked(config_path).stream_config
+    current = read_current(store)
+    if current is None:
+        return None
+    # Only the brokers are asked for: the version's plugins are not imported, its other paths not touched.
+    found = skim(read_blob(store, current.config).decode()).stream_config
+    return found if found.brokers else None
 
+
+def _lag(states: Sequence[StreamState], config: StreamConfig | None) -> Section:
+    from stream.errors import StreamError
+    from stream.kafka_client import KafkaClient
+    from stream.kafka_options import KafkaOptions
+
+    if config is None:
+        return {"unknown": "pass --config CONFIG, whose brokers know the ends of the topics"}
     cursors = {(cursor.topic, cursor.partition): cursor.offset for state in states for cursor in state.cursors}
-    client = KafkaClient(kafka_options(load_checked(config_path)))
+    client = KafkaClient(replace(KafkaOptions.from_proto(config), deadline_s=_BROKER_S))
     try:
         ends: Mapping[tuple[str, int], int] = client.ends(cursors)
+    except StreamError as error:
+        return {"unknown": str(error)}
     finally:
         client.close()
     return {f"{topic}/{partition}": ends[topic, partition] - offset for (topic, partition), offset in cursors.items()}

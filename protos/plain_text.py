@@ -18,14 +18,19 @@ _EXTENSION = re.compile(r'Extension "(?P<name>[\w.]+)" not registered')
 _TWICE = re.compile(r"should not have multiple|is specified along with field")
 
 
+def skim(text: str) -> EasyRecConfig:
+    """What of `text` can be read without its plugins; ParseError where it is no text format."""
+    lenient = EasyRecConfig()
+    text_format.Merge(text, lenient, allow_unknown_extension=True, allow_unknown_field=True)
+    return lenient
+
+
 def plugins(text: str, source: str) -> list[str]:
     """The modules that `text` asks to import first, whatever else it holds."""
-    lenient = EasyRecConfig()
     try:
-        text_format.Merge(text, lenient, allow_unknown_extension=True, allow_unknown_field=True)
+        return list(skim(text).plugins)
     except text_format.ParseError:
         return []  # `parse` meets the same error and words it
-    return list(lenient.plugins)
 
 
 def parse(text: str, source: str) -> EasyRecConfig:

@@ -18,7 +18,11 @@ def add(commands: Commands) -> None:
     )
     add_model_dir(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
-    parser.add_argument("--config", metavar="CONFIG", help="ask the brokers of its stream_config for the lag")
+    parser.add_argument(
+        "--config",
+        metavar="CONFIG",
+        help="ask the brokers of its stream_config for the lag, not those of the served version",
+    )
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:

@@ -90,6 +90,16 @@ def test_status_asks_the_brokers_for_the_lag(
     assert found["lag"] == {"clicks/0": 7}
 
 
+def test_status_still_tells_the_rest_when_the_brokers_are_down(
+    headrace: Callable[..., Any], model_dir: Path, write_config: Callable[..., Path]
+) -> None:
+    ran = headrace("status", model_dir, "--config", write_config(brokers="127.0.0.1:9"), "--json")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    assert "127.0.0.1:9" in found["lag"]["unknown"]
+    assert found["commit"]["seq"] == 3
+
+
 @pytest.mark.parametrize("arguments", [["rollback"], ["rollback", "1"]])
 def test_rollback_says_that_nothing_is_served(
     headrace: Callable[..., Any], model_dir: Path, arguments: list[str]
