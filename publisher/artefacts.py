@@ -80,10 +80,10 @@ def read_description(store: Store, path: str) -> Described | None:
 
 def compiled_already(store: Store, contract: str, runtime: str, program: str, host: Host) -> bool:
     """Whether the same program was compiled for hosts like this one, and is there undamaged."""
-    described = read_description(store, description_path(contract, runtime, host))
-    if described is None or described.program != program:
-        return False
     try:
+        described = read_description(store, description_path(contract, runtime, host))
+        if described is None or described.program != program:
+            return False
         read_blob(store, described.artefact.blob)
     except VersionError as error:
         logger.warning("compiled again: %s", error)

@@ -25,7 +25,7 @@ from publisher.contract import Contract, served_state
 from publisher.errors import ContractError, UnfitRowsError, VersionError
 from publisher.fields import canonical
 from publisher.gate import Candidate, Refusal, RefusalCode, judge
-from publisher.manifest import FORMAT, Base, Delta, ServingVersion, refusal_path
+from publisher.manifest import FORMAT, Base, Delta, Pointer, ServingVersion, refusal_path
 from publisher.metrics import PublisherMetrics
 from publisher.notify import Notification, Notifier
 from publisher.options import PublishOptions
@@ -38,6 +38,7 @@ from publisher.write import Material, Published, VersionWriter, load_published
 
 logger = logging.getLogger(__name__)
 
+_POLLS_PER_LOOK = 20
 _SWEEP_EVERY = 8
 _COMPACT_EVERY = 32
 
@@ -66,6 +67,8 @@ class Publisher:
         self._artefacts = Artefacts(store, contract, options.runtime, around.background)
         self._rebased: int | None = None
         self._published = 0
+        self._polls = 0
+        self._unserved = True
         self._head: Commit | None = None
         versions = list_versions(store)
         self._last = self._recover(versions)
@@ -83,7 +86,9 @@ class Publisher:
         1. read new commits and their rows  2. judge  3. write delta or base, dense, manifest  4. swap the pointer, tell
         """
         self._reap()
-        self._point()
+        self._polls += 1
+        if self._unserved or self._polls % _POLLS_PER_LOOK == 0:
+            self._point()
         started = time.monotonic()
         # A commit whose step failed half-way, because of its storage, is judged again even if no other follows it.
         self._head = head = self._pending.read(self._options.max_commits_at_once) or self._head
@@ -189,16 +194,18 @@ class Publisher:
 
     def _point(self) -> None:
         """Serve the newest version, unless pinned; also after a crash between its manifest and the swap."""
+        self._unserved = True
         pinned = read_pin(self._store) is not None
         self._around.metrics.pinned.set(pinned)
-        if pinned or self._last is None:
-            return
-        moved = advance(self._store, self._last.target, self._around.clock_ms)
-        if moved is None:
-            return
-        self._around.metrics.swaps.inc()
-        self._around.metrics.served.set(moved.version)
-        self._around.notifier.notify(Notification(version=moved.version, digest=moved.digest))
+        moved = None if pinned or self._last is None else self._advance(self._last)
+        self._unserved = pinned
+        if moved is not None:
+            self._around.metrics.swaps.inc()
+            self._around.metrics.served.set(moved.version)
+            self._around.notifier.notify(Notification(version=moved.version, digest=moved.digest))
+
+    def _advance(self, last: Published) -> Pointer | None:
+        return advance(self._store, last.target, self._around.clock_ms)
 
     def _refuse(self, head: Commit, refusals: list[Refusal]) -> None:
         for refusal in refusals:
