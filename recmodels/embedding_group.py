@@ -1,6 +1,7 @@
 """The embedding layer: feature groups in, one tensor per group out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +14,8 @@ from recmodels.zch.collection import TrackedCollection
 
 if TYPE_CHECKING:
     from features.batch import Batch
+
+Columns = Mapping[str, Sequence[tuple[str, str]]]
 
 
 class EmbeddingGroup(nn.Module):
@@ -33,6 +36,7 @@ class EmbeddingGroup(nn.Module):
             self._sources[name] = data_group
             if not tables[0].trainable:
                 self._frozen.add(name)
+        self._assemblies: dict[tuple[tuple[str, tuple[str, ...]], ...], Assembly] = {}
         data_groups = {feature.name: feature.data_group for feature in features}
         self._columns = {group.name: list(_columns(group, layout, data_groups)) for group in layout.groups}
 
@@ -41,16 +45,16 @@ class EmbeddingGroup(nn.Module):
             name: collection(batch.sparse_features[self._sources[name]])
             for name, collection in self.collections.items()
         }
-        parts: dict[str, dict[str, Tensor]] = {}
-        for name, embedded in looked_up.items():
-            tensors: dict[str, Tensor] = embedded.to_dict()
-            parts[name] = {key: t.detach() for key, t in tensors.items()} if name in self._frozen else tensors
-        for name, dense in batch.dense_features.items():
-            parts[f"dense {name}"] = dense.to_dict()
-        return {
-            group: torch.cat([parts[part][key].float() for part, key in columns], dim=1)
-            for group, columns in self._columns.items()
-        }
+        looked_up |= {f"dense {name}": dense for name, dense in batch.dense_features.items()}
+        keys = tuple((name, tuple(held.keys())) for name, held in looked_up.items())
+        assembly = self._assemblies.get(keys)
+        if assembly is None:
+            widths = {
+                name: dict(zip(held.keys(), held.length_per_key(), strict=True)) for name, held in looked_up.items()
+            }
+            assembly = self._assemblies[keys] = Assembly(self._columns, widths)
+        values = {name: held.values() for name, held in looked_up.items()}
+        return assembly.groups({name: t.detach() if name in self._frozen else t for name, t in values.items()})
 
     def sparse_parameters(self) -> Iterator[nn.Parameter]:
         """The tables that the sparse optimizer trains."""
@@ -77,6 +81,56 @@ class EmbeddingGroup(nn.Module):
     def group_feature_dims(self, name: str) -> dict[str, int]:
         """Width by feature name, in order."""
         return {entry.feature: entry.dim for entry in self.layout.group(name).entries}
+
+
+class Assembly:
+    """How group tensors are made of lookups: each is split once, into the longest runs that groups take whole.
+
+    A slice per feature would cost as many gradients of the lookup's full width.
+    """
+
+    def __init__(self, columns: Columns, widths: Mapping[str, Mapping[str, int]]) -> None:
+        spans = {group: _runs(entries, widths) for group, entries in columns.items()}
+        self._sizes: dict[str, list[int]] = {}
+        pieces: dict[str, dict[int, int]] = {}
+        for source, held in widths.items():
+            used = {at for runs in spans.values() for name, *ends in runs if name == source for at in ends}
+            cuts = sorted(used | {0, sum(held.values())})
+            self._sizes[source] = [b - a for a, b in pairwise(cuts)]
+            pieces[source] = {start: number for number, start in enumerate(cuts)}
+        self._groups = {
+            group: [(name, k) for name, start, end in runs for k in range(pieces[name][start], pieces[name][end])]
+            for group, runs in spans.items()
+        }
+
+    def groups(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Group name to (B, Σ dims), float32."""
+        split = {
+            name: (values[name],) if len(sizes) == 1 else torch.split(values[name], sizes, dim=1)
+            for name, sizes in self._sizes.items()
+        }
+        return {
+            group: torch.cat([split[name][k].float() for name, k in taken], dim=1)
+            if len(taken) > 1
+            else split[taken[0][0]][taken[0][1]].float()
+            for group, taken in self._groups.items()
+        }
+
+
+def _runs(entries: Sequence[tuple[str, str]], widths: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int, int]]:
+    """(source, start, end) of a group's columns, neighbours joined."""
+    starts = {
+        name: dict(zip(held, accumulate(held.values(), initial=0), strict=False)) for name, held in widths.items()
+    }
+    runs: list[tuple[str, int, int]] = []
+    for source, key in entries:
+        start = starts[source][key]
+        end = start + widths[source][key]
+        if runs and runs[-1][0] == source and runs[-1][2] == start:
+            runs[-1] = (source, runs[-1][1], end)
+        else:
+            runs.append((source, start, end))
+    return runs
 
 
 def collection_name(table: TableSpec) -> str:
