@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections import deque
@@ -232,6 +233,34 @@ def test_feed_replays_recorded_cuts(stream: dict[PartitionKey, list[list[Row]]],
 def plain(start: int, count: int, per_message: int = 3) -> list[list[Row]]:
     rows = [Row(n=start + i, t=start + i, e=f"{start + i}") for i in range(count)]
     return [rows[i : i + per_message] for i in range(0, count, per_message)]
+
+
+class UnevenSource(MemorySource):
+    """Partitions come in any order, with pauses between."""
+
+    def arrange(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def read(self, timeout_s: float) -> Chunk | None:
+        if self._random.random() < 0.3:
+            return None
+        self._turn.rotate(self._random.randrange(len(self._turn)))
+        return super().read(timeout_s)
+
+
+@settings(parent=SETTINGS, max_examples=30)
+@given(stream=STREAMS, size=st.integers(1, 9), seed=st.integers(0, 1000))
+def test_cuts_do_not_depend_on_the_order_of_arrival(
+    stream: dict[PartitionKey, list[list[Row]]], size: int, seed: int
+) -> None:
+    options = FeedOptions(**{**_fields(OPTIONS), "batch_size": size, "prefetch_batches": 1})
+    whole, _ = run(stream, options)
+    uneven = UnevenSource({key: [batch(part) for part in parts] for key, parts in stream.items()})
+    uneven.arrange(seed)
+    feed = Feed(uneven, options, validate=validate, progress=Progress(), clock=lambda: 0.0)
+    cuts = drain(feed)
+    feed.close()
+    assert [facts(cut) for cut in cuts] == [facts(cut) for cut in whole]
 
 
 def test_cuts_share_a_batch_and_hand_on_what_an_ended_partition_lacks() -> None:
