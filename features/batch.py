@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Protocol, Self, TypeVar
 
 import pyarrow as pa
 import torch
 from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
 from torchrec.streamable import Pipelineable
 
-
-class _Movable(Protocol):
-    def to(self, device: torch.device, non_blocking: bool = False) -> Self: ...
-
-    def record_stream(self, stream: torch.Stream) -> None: ...
-
-    def pin_memory(self) -> Self: ...
-
-
-Held = TypeVar("Held", bound=_Movable)
+Held = Mapping[str, torch.Tensor | JaggedTensor | KeyedJaggedTensor | KeyedTensor]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -45,7 +35,7 @@ class Batch(Pipelineable):  # type: ignore[misc]  # TorchRec is not typed
 
     def pin_memory(self) -> Batch:
         """The same batch in pinned memory, which copies to a device without a stop."""
-        pinned = {name: {key: item.pin_memory() for key, item in held.items()} for name, held in self._held().items()}
+        pinned = {name: {key: _pinned(item) for key, item in held.items()} for name, held in self._held().items()}
         return replace(self, **pinned)  # type: ignore[arg-type]
 
     def record_stream(self, stream: torch.Stream) -> None:
@@ -54,10 +44,24 @@ class Batch(Pipelineable):  # type: ignore[misc]  # TorchRec is not typed
             for item in held.values():
                 item.record_stream(stream)
 
-    def _held(self) -> dict[str, Mapping[str, _Movable]]:
+    def _held(self) -> dict[str, Held]:
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, dict)}
 
 
-def _moved(held: Mapping[str, Held], device: torch.device, non_blocking: bool) -> dict[str, Held]:
+def _moved(held: Held, device: torch.device, non_blocking: bool) -> Held:
     return {key: item.to(device, non_blocking=non_blocking) for key, item in held.items()}
+
+
+def _pinned(item: torch.Tensor | JaggedTensor | KeyedJaggedTensor | KeyedTensor) -> object:
+    """TorchRec pins a KeyedJaggedTensor, but not the others."""
+    if isinstance(item, KeyedTensor):
+        return KeyedTensor(item.keys(), item.length_per_key(), item.values().pin_memory())
+    if isinstance(item, JaggedTensor):
+        weights = item.weights_or_none()
+        return JaggedTensor(
+            values=item.values().pin_memory(),
+            weights=None if weights is None else weights.pin_memory(),
+            lengths=item.lengths().pin_memory(),
+        )
+    return item.pin_memory()

@@ -301,3 +301,13 @@ def test_validate_of_many_rows_allows_only_the_bad_ones_to_cost(build: Build) ->
     values = np.zeros(50_000, np.float32)
     values[123] = np.nan
     assert build(RAW, mode="FG_NONE").validate(pa.record_batch({"f": values})).rows.tolist() == [123]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="pinned memory needs an accelerator")
+def test_batch_is_pinned_whole(build: Build) -> None:
+    rows = pa.record_batch({"f": [1, 2], "y": [[1.0, 0.0], []], "w": [1.0, 1.0]})
+    batch = build(ID + RAW.replace('"f"', '"r"'), data=LABELS).parse(rows).pin_memory()
+    assert batch.dense_features[BASE].values().is_pinned()
+    assert batch.sparse_features[BASE].values().is_pinned()
+    assert batch.jagged_labels["y"].values().is_pinned()
+    assert batch.sample_weights["w"].is_pinned()
