@@ -47,7 +47,8 @@ class Changes:
         """Add one commit. Whatever shard carries them, RESETs come before DELs and DELs before PUTs."""
         parts = [part for part in commit if part.kind in SERVED]
         for part in parts:
-            self._check(part)
+            check_rows(part, self._tables)
+        for part in parts:
             if part.reset:
                 self._touched[part.table] = _Touched(reset=True)
         for part in parts:
@@ -67,9 +68,6 @@ class Changes:
         self._touched[table].ids.append(ids)
         self._touched[table].weights.append(weights)
         self.bytes += ids.nbytes + (0 if weights is None else weights.nbytes)
-
-    def _check(self, part: TableRows) -> None:
-        check_rows(part, self._tables)
 
 
 def check_rows(part: TableRows, tables: Mapping[str, Table]) -> None:

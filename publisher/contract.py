@@ -12,7 +12,7 @@ from publisher.fields import canonical
 from publisher.manifest import Table
 from recmodels.layout import Layout, create_layout
 
-_SERVED = "parameter/"
+_SERVED, _AVERAGE = "parameter/", "optimizer/ema/"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,5 +53,9 @@ def serving_tables(layout: Layout) -> tuple[Table, ...]:
 
 
 def served_state(dense: Mapping[str, Column]) -> dict[str, Column]:
-    """Strip a commit's dense arrays to those that serving needs, named as in `DenseHalf.state_dict()`."""
-    return {name.removeprefix(_SERVED): value for name, value in dense.items() if name.startswith(_SERVED)}
+    """Strip a commit's dense arrays to those that serving needs, named as in `DenseHalf.state_dict()`.
+
+    Where training keeps a moving average of a parameter (dense_optimizer.ema), the average is served.
+    """
+    served = {name.removeprefix(_SERVED): value for name, value in dense.items() if name.startswith(_SERVED)}
+    return served | {name.removeprefix(_AVERAGE): value for name, value in dense.items() if name.startswith(_AVERAGE)}

@@ -5,6 +5,7 @@ PublisherError
 ├── PublisherBusyError      another publisher holds the directory
 ├── KeyFileError            a signing or verification key cannot be used
 ├── DenseRuntimeError       a compiled artefact does not load, run or take these weights here
+├── LogReplacedError        the commit log does not reach the versions that were made from it
 ├── ExportError             there is nothing to export, or no room for it
 ├── UnfitRowsError          rows that are not finite, met while a serving base was written
 └── ContractError           a commit was trained under another serving contract
@@ -52,6 +53,10 @@ class DenseRuntimeError(PublisherError):
 
 class ContractError(PublisherError):
     """A commit was trained under another serving contract than the one frozen at start."""
+
+
+class LogReplacedError(PublisherError):
+    """The commit log does not reach the versions that were made from it."""
 
 
 class ExportError(PublisherError):

@@ -9,12 +9,13 @@ from checkpointer.errors import ChainError, Flaw, NotFoundError
 from checkpointer.log import CommitLog
 from checkpointer.store import Store
 from publisher.changes import Changes, NetRows
-from publisher.errors import ContractError
+from publisher.errors import ContractError, LogReplacedError
 from publisher.manifest import Table
 
 logger = logging.getLogger(__name__)
 
 _POLLS_PER_CHECK = 20
+_LOOKS_UNTIL_REPLACED = 10
 
 
 class Pending:
@@ -27,6 +28,7 @@ class Pending:
         self._tables = tuple(tables)
         self._max_bytes = max_bytes
         self._idle = 0
+        self._behind = 0
         self._changes = None if base_due else Changes(self._tables)
 
     @property
@@ -82,7 +84,19 @@ class Pending:
 
     def _head(self) -> list[Commit]:
         head = self._log.head()
+        self._check_head(head)
         return [head] if head is not None and head.seq > self.after else []
+
+    def _check_head(self, head: Commit | None) -> None:
+        """Refuse to wait for numbers that another log will reach some day."""
+        behind = head is not None and head.seq < self.after
+        # For a moment after a trainer takes over, the last commits are undecided.
+        self._behind = self._behind + 1 if behind else 0
+        if head is not None and self._behind >= _LOOKS_UNTIL_REPLACED:
+            raise LogReplacedError(
+                f"version {self.after} is newer than the newest commit, {head.seq}, in {self._store.url}: the log was "
+                "replaced; move versions/ and current.json away, or use a new model_dir"
+            )
 
     def _collect(self, commit: Commit) -> None:
         if self._changes is None:

@@ -10,8 +10,9 @@ from checkpointer.commit import Link, log_path
 from checkpointer.compact import compact
 from checkpointer.encoding import Encoding, decode, encode
 from checkpointer.errors import NotFoundError
+from checkpointer.memory_store import MemoryStore
 from checkpointer.retention import RetentionOptions, collect_garbage
-from publisher.errors import PublisherBusyError
+from publisher.errors import LogReplacedError, PublisherBusyError
 from publisher.manifest import POINTER
 from publisher.versions import list_versions, read_blob, read_pointer, read_version
 
@@ -151,6 +152,23 @@ def test_commits_that_retention_removed_are_replaced_by_a_base(bench):
         follower.step()
     version = bench.current()
     assert version.base.seq == 4 and bench.same(bench.held(version), bench.trainer.rows)
+
+
+def test_log_that_was_replaced_is_refused(bench, make_bench):
+    bench.trainer.base()
+    follower = bench.publish()
+    for _ in range(3):
+        bench.trainer.commit({"user": [1]})
+        follower.step()
+    fresh = make_bench(MemoryStore())
+    fresh.trainer.base()
+    for folder in ("versions", *bench.store.folders("versions")):
+        for entry in bench.store.list(folder):
+            fresh.store.put_if_absent(entry.path, bench.store.get(entry.path))
+    follower = fresh.publisher()
+    with pytest.raises(LogReplacedError, match="version 4 is newer than the newest commit, 1"):
+        for _ in range(300):
+            follower.step()
 
 
 def test_new_encoding_starts_a_new_series(bench):
