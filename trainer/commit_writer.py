@@ -1,6 +1,7 @@
 """From a sealed snapshot to a commit that counts: every rank stages, rank 0 appends, all learn how it ended."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from checkpointer import BlobRef, Commit, Draft, Kind, Writer, stage
@@ -14,6 +15,8 @@ from stream.errors import StreamError
 from trainer.committer import Snapshot
 from trainer.wire import pack_arrays, unpack_arrays
 from trainer.workers import Workers
+
+_FIGURES = ("log_loss", "normalized_entropy", "calibration", "rows", "positives", "gauc_window")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,13 +34,21 @@ class CommitWriter:
     """
 
     def __init__(
-        self, store: Store, *, writer: Writer | None, workers: Workers, sink: DeadLetterSink, identity: Identity
+        self,
+        store: Store,
+        *,
+        writer: Writer | None,
+        workers: Workers,
+        sink: DeadLetterSink,
+        identity: Identity,
+        new_metrics: Callable[[], ProgressiveMetrics] = ProgressiveMetrics,
     ) -> None:
         self._store = store
         self._writer = writer
         self._workers = workers
         self._sink = sink
         self._identity = identity
+        self._new_metrics = new_metrics
 
     def write(self, snapshot: Snapshot) -> Commit:
         """Commit `snapshot`.
@@ -86,7 +97,7 @@ class CommitWriter:
             blobs += [BlobRef.from_json(blob) for blob in fields.objects("blobs")]
             metrics.append(unpack_arrays(part[8 + size :]))
         try:
-            commit = self._writer.append(self._draft(snapshot, tuple(blobs), _figures(metrics)))
+            commit = self._writer.append(self._draft(snapshot, tuple(blobs), _figures(self._new_metrics(), metrics)))
         except FencedError as error:
             return b"F" + str(error).encode()
         except NotCommittedError as error:
@@ -124,11 +135,10 @@ def _read_answer(answer: bytes) -> Commit:
     raise CommitUnknownError(message)
 
 
-def _figures(states: list[State]) -> dict[str, float]:
+def _figures(merged: ProgressiveMetrics, states: list[State]) -> dict[str, float]:
     """The progressive figures over all ranks; those that are not defined yet are left out."""
-    merged = ProgressiveMetrics()
     merged.load(merge(states))
     values = merged.values()
     named = {"auc": values["auc_window"], "auc_rows": values["rows_window"], "auc_all": values["auc"]}
-    named |= {name: values[name] for name in ("log_loss", "normalized_entropy", "calibration", "rows", "positives")}
+    named |= {name: values[name] for name in _FIGURES if name in values}
     return {name: value for name, value in named.items() if value == value}

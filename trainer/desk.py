@@ -108,7 +108,7 @@ class CommitDesk:
             learner.tables.touch_all()
         tables = tuple(learner.tables.seal())
         metrics = learner.metrics.state()
-        dense = metric_arrays(self._workers.rank, metrics) | capture_rng(self._workers.rank)
+        dense = metric_arrays(learner, self._workers.rank, metrics) | capture_rng(self._workers.rank)
         if self._workers.rank == 0:
             dense |= capture(learner.half, learner.dense)
         keep = self._options.keep_every_steps

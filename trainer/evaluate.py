@@ -93,6 +93,9 @@ def _restored(config: EasyRecConfig, features: FeatureSet, workers: Workers, seq
         raise TrainerConfigError(f"{config.model_dir} holds no commit; train first")
     learner = create_learner(config, features, device=torch.device("cpu"))
     resume(log, head.seq if seq is None else seq, learner, workers, seed=config.seed)
+    with torch.no_grad():
+        for name, average in learner.dense.averaged().items():
+            learner.half.get_parameter(name).copy_(average)
     learner.wrapped.eval()
     return learner, head.seq if seq is None else seq
 

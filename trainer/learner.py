@@ -18,6 +18,7 @@ from recmodels.base_model import BaseModel
 from recmodels.embedding_group import EmbeddingGroup
 from recmodels.layout import Layout, create_layout
 from recmodels.metrics import ProgressiveMetrics
+from recmodels.observe import observe, progressive_metrics
 from recmodels.optimizers import (
     Clipping,
     DenseOptimizer,
@@ -30,6 +31,8 @@ from recmodels.registry import create_model
 from recmodels.sharding import shard
 from recmodels.tables import ShardedTables
 from recmodels.wrappers import DenseHalf, TrainOutput, TrainWrapper
+
+METRICS, TRAIN_METRICS = "metrics/", "train_metrics/"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +60,8 @@ class Learner:
         predictions made before the update
         """
         self.tables.set_event_time(event_time_ms)
-        self.sparse.set_rate(self.fused, self.dense.steps)
+        by_epoch = self.sparse.schedule.by_epoch
+        self.sparse.set_rate(self.fused, self.dense.epochs if by_epoch else self.dense.steps)
         output: TrainOutput = self.wrapped(batch)
         total, (_, predictions, _) = output
         torch.autograd.backward(total * scale)
@@ -67,14 +71,8 @@ class Learner:
         self.dense.zero_grad()
         self.tables.after_step()
         self.faults.reached("train.dense_updated")
-        self._observe(predictions, batch)
+        observe(self.metrics, self.model, predictions, batch)
         return total.detach()
-
-    def _observe(self, predictions: Mapping[str, Tensor], batch: Batch) -> None:
-        if "probs" not in predictions or predictions["probs"].ndim != 1:
-            return
-        label = batch.labels[self.model.labels[0]]
-        self.metrics.update(predictions["probs"].numpy(), label.numpy())
 
 
 def create_learner(
@@ -93,7 +91,7 @@ def create_learner(
     if world is None:
         raise RuntimeError("the process group does not exist; create Workers first")
     wrapped = shard(
-        TrainWrapper(model, mixed_precision=config.train_config.mixed_precision, device_type=device.type),
+        TrainWrapper(model, mixed_precision=_precision(config), device_type=device.type),
         layout,
         process_group=world,
         device=device,
@@ -109,11 +107,16 @@ def create_learner(
         fused=wrapped.fused_optimizer,
         dense=dense_optimizer(config.train_config.dense_optimizer, half.named_parameters()),
         clipping=Clipping.from_proto(config.train_config.grad_clipping),
-        metrics=ProgressiveMetrics(),
+        metrics=progressive_metrics(model),
         empty=empty_batch(features),
         digest=features.digest(),
         faults=faults,
     )
+
+
+def _precision(config: EasyRecConfig) -> str:
+    """BF16, or float32 for everything that CPU has no autocast worth using for (protos/dispositions.tsv)."""
+    return "BF16" if config.train_config.mixed_precision == "BF16" else ""
 
 
 def empty_batch(features: FeatureSet) -> Batch:
@@ -123,6 +126,9 @@ def empty_batch(features: FeatureSet) -> Batch:
     return features.parse(pa.RecordBatch.from_pydict({**columns, **targets}))
 
 
-def metric_arrays(rank: int, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Name one rank's metric state for a commit."""
-    return {f"metrics/{rank}/{name}": value for name, value in state.items()}
+def metric_arrays(learner: Learner, rank: int, progressive: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Name one rank's metric state for a commit: the progressive one, and the decaying ones of training."""
+    named = {f"{METRICS}{rank}/{name}": value for name, value in progressive.items()}
+    return named | {
+        f"{TRAIN_METRICS}{rank}/{name}": value for name, value in learner.model.train_metric_state().items()
+    }

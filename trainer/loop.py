@@ -54,6 +54,7 @@ class Trainer:
         4. learn from it  5. move the position
         """
         self._desk.follow(feed)
+        self._learner.dense.epochs = self._position.epoch
         while True:
             prepared, waited = self._take(prefetcher)
             decision = self._workers.decide(self._vote(prepared, finished=prefetcher.finished))
@@ -105,5 +106,6 @@ class Trainer:
         if every and step % every == 0:
             values = self._learner.metrics.values()
             figures = {name: values[name] for name in _LOGGED if values[name] == values[name]}
+            figures |= self._learner.model.compute_train_metric()
             self._monitor.scalars(step, {"loss": float(self._loss), **figures})
             self._monitor.tables(self._learner.tables.figures())

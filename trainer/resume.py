@@ -11,7 +11,7 @@ from recmodels.metrics.progressive import blank, merge
 from stream.progress import Progress
 from trainer.dense import restore, restore_rng
 from trainer.errors import RestoreError
-from trainer.learner import Learner
+from trainer.learner import METRICS, TRAIN_METRICS, Learner
 from trainer.passes import own_partitions
 from trainer.position import Position
 from trainer.workers import Workers
@@ -70,10 +70,16 @@ def _progress(restored: Restored, workers: Workers) -> Progress:
 
 def _restore_metrics(learner: Learner, dense: Mapping[str, np.ndarray], rank: int) -> None:
     """Rank 0 takes over what all ranks had counted, so that the sum over ranks stays the same."""
+    progressive = _by_rank(METRICS, dense)
+    total = merge([progressive[owner] for owner in sorted(progressive)])
+    learner.metrics.load(total if rank == 0 else blank(total))
+    learner.model.load_train_metric_state(_by_rank(TRAIN_METRICS, dense).get(rank, {}))
+
+
+def _by_rank(prefix: str, dense: Mapping[str, np.ndarray]) -> dict[int, dict[str, np.ndarray]]:
     states: dict[int, dict[str, np.ndarray]] = {}
     for name, value in dense.items():
-        if name.startswith("metrics/"):
-            _, owner, field = name.split("/")
+        if name.startswith(prefix):
+            owner, field = name.removeprefix(prefix).split("/", 1)
             states.setdefault(int(owner), {})[field] = value
-    total = merge([states[owner] for owner in sorted(states)])
-    learner.metrics.load(total if rank == 0 else blank(total))
+    return states

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from types import FrameType
 
@@ -20,6 +21,7 @@ from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
 from features import FeatureSet, create_features
 from protos.pipeline_pb2 import EasyRecConfig
+from recmodels.observe import progressive_metrics
 from stream.deadletter_replay import open_dead_letters
 from trainer.commit_writer import CommitWriter, Identity
 from trainer.committer import Committer
@@ -72,8 +74,10 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         stack.callback(monitor.close)
         sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
         stack.callback(sink.close)
+        metrics = partial(progressive_metrics, learner.model)
         identity = Identity(contract=learner.layout.digest(), features=learner.digest)
-        committer = Committer(CommitWriter(store, writer=writer, workers=workers, sink=sink, identity=identity).write)
+        commits = CommitWriter(store, writer=writer, workers=workers, sink=sink, identity=identity, new_metrics=metrics)
+        committer = Committer(commits.write)
         stack.callback(committer.close)
         desk = CommitDesk(
             learner, position, committer, options=options, workers=workers, monitor=monitor, has_base=seq > 0
