@@ -153,8 +153,8 @@ def _letter(message: Message) -> DeadLetter:
 
 
 def _create_missing(settings: dict[str, str | int | bool], topic: str, timeout_s: float) -> None:
-    admin = AdminClient({**settings, "logger": _log})
     try:
+        admin = AdminClient({**settings, "logger": _log})
         if topic in admin.list_topics(timeout=timeout_s).topics:
             return
         admin.create_topics([NewTopic(topic, 1)])[topic].result(timeout_s)

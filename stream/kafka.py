@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 _LOST = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})  # noqa: SLF001
 _TRUNCATED = KafkaError._LOG_TRUNCATION  # noqa: SLF001
 _MAX_MESSAGES = 10_000
+_PENDING_CHUNKS = 4  # of a partition that is held: more are not fetched
 _UNREACHABLE_REFRESH_S = 1.0
 
 
@@ -89,7 +90,7 @@ class KafkaSource:
         return None if key is None else self._parts[key].give()
 
     def hold(self, keys: Collection[PartitionKey]) -> None:
-        """Give nothing of these. What they have decoded stays; fetching of them stops when there is some."""
+        """Give nothing of these. What they have decoded stays; fetching of them stops when there is enough."""
         self._held = frozenset(keys)
 
     def ended(self, key: PartitionKey) -> bool:
@@ -271,7 +272,8 @@ class KafkaSource:
         stop: list[TopicPartition] = []
         go: list[TopicPartition] = []
         for key, part in self._parts.items():
-            paused = part.done or (key in self._held and bool(part.pending))
+            # Fetching takes up again only with the next request: what is pending bridges that.
+            paused = part.done or (key in self._held and len(part.pending) >= _PENDING_CHUNKS)
             if paused != part.paused:
                 part.paused = paused
                 (stop if paused else go).append(TopicPartition(*key))

@@ -139,6 +139,16 @@ def test_arrow_survives_flipped_bytes(seed: int) -> None:
         assert firsts[:20] == list(range(20))
 
 
+def test_arrow_of_an_unknown_version_is_a_failure() -> None:
+    good = _stream(_batch(1))
+    details = []
+    for place in range(8, 80):
+        newer = bytearray(good)
+        newer[place] = 9
+        details += [failure.detail for failure in ArrowStreamDecoder().decode([bytes(newer)]).failures]
+    assert any("future MetadataVersion" in detail for detail in details), set(details)
+
+
 def test_arrow_batch_needs_the_declared_schema() -> None:
     batch = _batch(1, 2)
     decoder = ArrowBatchDecoder(batch.schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -338,6 +339,28 @@ def test_source_survives_a_stalled_reader_without_losing_or_hoarding(kafka_broke
         while len(ids) < 1000:
             ids += _ids(_read(source, 1))
     assert ids == list(range(1000))
+
+
+@pytest.mark.parametrize("broker", ["embedded_broker", "kafka_broker"])
+def test_source_loses_nothing_however_partitions_are_held(request: pytest.FixtureRequest, broker: str) -> None:
+    served = request.getfixturevalue(broker)
+    topic = served.topic(partitions=3)
+    for partition in range(3):
+        served.produce(topic, [_message(*range(4 * i, 4 * i + 4)) for i in range(3000)], partition)
+    randomly = random.Random(7)
+    found: dict[PartitionKey, list[int]] = {}
+    with closing(_source(served.bootstrap, topic, stop_at_end=True, rows_per_read=500)) as source:
+        keys = source.partitions()
+        source.start(keys, {})
+        until = time.monotonic() + 60
+        while not all(source.ended(key) for key in keys):
+            assert time.monotonic() < until, {key: len(ids) for key, ids in found.items()}
+            held = {key for key in keys if randomly.random() < 0.4}
+            source.hold(held)
+            if (chunk := source.read(0.02)) is not None:
+                assert chunk.key not in held
+                found.setdefault(chunk.key, []).extend(_ids([chunk]))
+    assert found == {key: list(range(12_000)) for key in keys}
 
 
 def test_source_has_no_poll_deadline(embedded_broker) -> None:
