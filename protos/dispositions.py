@@ -96,13 +96,16 @@ CONDITIONS: dict[str, Callable[[EasyRecConfig, Message], bool]] = {
 
 
 def _judge(config: EasyRecConfig, message: Message, prefix: str) -> Iterator[Finding]:
+    told: set[int] = set()
     for item in set_fields(message, prefix):
         if item.field.is_extension:
             continue  # a user's own: whoever registered it judges it
         rule = _rule_for(config, item)
-        if rule.disposition != Disposition.HONOURED and not _is_default(item, rule):
+        fine = rule.disposition == Disposition.HONOURED or _is_default(item, rule)
+        if not fine and item.field.number not in told:
+            told.add(item.field.number)  # of a repeated field once, not for each element
             yield Finding(
-                path=item.path,
+                path=item.path.removesuffix("[0]"),
                 value=_shown(item),
                 text=f"{_VERBS[rule.disposition]}: {rule.reason}",
                 reason=Reason.REFUSED,

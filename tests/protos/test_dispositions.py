@@ -171,6 +171,12 @@ def test_check_depends_on_the_source(good: Callable[[], EasyRecConfig]) -> None:
     assert ("data_config.shuffle", "refused") in judged(check(config))
 
 
+def test_check_names_a_repeated_field_once(good: Callable[[], EasyRecConfig]) -> None:
+    config = good()
+    config.data_config.dataset_type = ParquetDataset
+    assert judged(check(config)) == [("data_config.input_fields", "no-op")]
+
+
 def test_report_raises_one_error_that_lists_them_all(good: Callable[[], EasyRecConfig]) -> None:
     config = good()
     config.data_config.sample_mask_prob = 0.5
