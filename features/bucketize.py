@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,6 +15,8 @@ from features import kernels
 from features.elements import Int64s, Tokens, as_tokens, text_tokens
 from features.errors import FeatureConfigError
 from features.spec import MAX_RAW_ID
+
+logger = logging.getLogger(__name__)
 
 Status = npt.NDArray[np.uint8] | None
 """Per element: kernels.OK, MALFORMED or OUT_OF_RANGE; None: all are OK."""
@@ -164,9 +167,10 @@ def mapped(name: str, words: Mapping[str, int], default: str, missing: int | Non
             )
         return Vocabulary(words, missing=missing, size=size)
     if min(words.values()) < 2:
-        raise FeatureConfigError(
-            f"feature {name!r}: indices of vocab_dict must start at 2 (0 is the default's, 1 the unknown words'), "
-            "or default_bucketize_value must be set"
+        logger.warning(
+            "feature=%s vocab_dict has indices below 2, whose rows the default (0) and unknown words (1) share; "
+            "set default_bucketize_value, or start at 2",
+            name,
         )
     return Vocabulary({**words, **({default: 0} if default else {})}, missing=1, size=size)
 

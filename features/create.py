@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from protos import data_pb2, pipeline_pb2
 
 
 def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY) -> FeatureSet:
-    """Build all features; vocabulary files are read now. Raise FeatureConfigError."""
+    """Build all features; plugins are imported and vocabulary files read now. Raise FeatureConfigError."""
+    for plugin in config.plugins:
+        _import_plugin(plugin)
     data = config.data_config
     setting = _setting(data)
     if not config.feature_configs:
@@ -23,6 +26,14 @@ def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY)
     features = _grouped([generator.feature for generator in generators])
     _check_names(features, data)
     return FeatureSet(generators, features, data.label_fields, data.sample_weight_fields)
+
+
+def _import_plugin(name: str) -> None:
+    """Let a user's module register its kinds of features."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise FeatureConfigError(f"plugin {name!r} cannot be imported: {error}") from error
 
 
 def _setting(data: data_pb2.DataConfig) -> Setting:
