@@ -89,8 +89,9 @@ class RemappedLookup:
         if p[KIND] == SORTED:
             return self.sorted[number].ids[rows], self.sorted[number].record(rows)
         if p[KIND] == HASHED:
-            entries = self.arena.entries[rows + p[ENTRY_BASE]]
-            return entries[:, 0], {"last_seen_ms": entries[:, 1]}
+            ids, seen = np.empty_like(rows), np.empty_like(rows)
+            kernels.read_entries(self.arena.entries, p[ENTRY_BASE], rows, ids, seen)
+            return ids, {"last_seen_ms": seen}
         return rows + p[FIRST_ROW], {}
 
     def settle(self) -> None:
