@@ -48,13 +48,8 @@ class LocalStore:
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
         """List a folder in order."""
-        for name in self._names(prefix, folders=False):
-            path = f"{prefix}/{name}"
-            if path > after:
-                try:
-                    yield Entry(path=path, bytes=os.stat(self.root / path).st_size)
-                except FileNotFoundError:
-                    continue  # deleted since the names were read
+        paths = (f"{prefix}/{name}" for name in self._names(prefix, folders=False))
+        yield from (Entry(path=path) for path in paths if path > after)
 
     def folders(self, prefix: str) -> Sequence[str]:
         """Name the folders below a folder."""

@@ -36,8 +36,7 @@ class MemoryStore:
         check_path(prefix)
         with self._lock:
             found = sorted(path for path in self._objects if _inside(path, prefix) and path > after)
-            entries = [Entry(path=path, bytes=len(self._objects[path])) for path in found]
-        yield from entries
+        yield from (Entry(path=path) for path in found)
 
     def folders(self, prefix: str) -> Sequence[str]:
         """Name the folders below a folder."""

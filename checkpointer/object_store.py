@@ -113,10 +113,7 @@ class ObjectStore:
     def _listed(self, prefix: str, after: str) -> Sequence[Entry]:
         pages = obstore.list(self._objects, prefix + "/", offset=after or None)
         return [
-            Entry(path=meta["path"], bytes=meta["size"])
-            for page in pages
-            for meta in page
-            if "/" not in meta["path"][len(prefix) + 1 :]
+            Entry(path=meta["path"]) for page in pages for meta in page if "/" not in meta["path"][len(prefix) + 1 :]
         ]
 
     def _create(self, path: str, new: bytes) -> None:

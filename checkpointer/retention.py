@@ -1,12 +1,13 @@
 """Retention and garbage collection, in an order in which a crash leaves only garbage (FORMAT.md, section 8)."""
 
 import logging
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from checkpointer import chain
-from checkpointer.bases import list_bases, read_base
+from checkpointer.bases import Base, list_bases, read_base
 from checkpointer.commit import BASES, LOG, base_path, log_path
 from checkpointer.compact import base_needed, compact, remove_unfinished
 from checkpointer.epoch import change_claims
@@ -19,6 +20,7 @@ from protos.checkpoint_pb2 import CheckpointConfig
 logger = logging.getLogger(__name__)
 
 _LEFTOVER_MS = 3_600_000
+_FLOOR_STEPS = 4
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,15 +132,11 @@ def _floor(store: Store, options: RetentionOptions, bases: list[int], now_ms: in
     limit = bases[-options.keep_bases :][0]
     if published is not None:
         limit = min(limit, published)
-    young = limit
-    for seq in chain.live_seqs(store):
-        if seq >= limit:
-            break
-        entry = chain.read_entry(store, seq)
-        if entry is not None and entry.committed_ms >= now_ms - options.keep_log_ms:
-            young = seq
-            break
-    return max((seq for seq in bases if seq <= young), default=0)
+    below = [seq for seq in chain.live_seqs(store) if seq < limit]
+    # By bisection: there may be hundreds of thousands. A clock that jumped only moves the limit, never past a base.
+    young = bisect_left(below, now_ms - options.keep_log_ms, key=lambda seq: _committed_ms(store, seq))
+    until = below[young] if young < len(below) else limit
+    return max((seq for seq in bases if seq <= until), default=0)
 
 
 def _save_pinned(store: Store, options: RetentionOptions, floor: int, pinned: Collection[int]) -> None:
@@ -155,10 +153,25 @@ def _save_pinned(store: Store, options: RetentionOptions, floor: int, pinned: Co
 def _doomed_bases(store: Store, options: RetentionOptions, floor: int, pinned: Collection[int]) -> list[int]:
     bases = list_bases(store)
     newest = set(bases[-options.keep_bases :])
-    others = [seq for seq in bases if seq not in newest and seq != floor and seq not in pinned]
-    marked = [seq for seq in others if read_base(store, seq).commit.kept]
+    old = [read_base(store, seq) for seq in bases if seq not in newest]
+    marked = [base.seq for base in old if base.commit.kept]
     spared = set(marked[-options.keep_marked :]) if options.keep_marked else set()
-    return [seq for seq in others if seq not in spared]
+    spared |= _steps(old, floor, options.keep_log_ms // _FLOOR_STEPS) | set(pinned)
+    return [base.seq for base in old if base.seq not in spared]
+
+
+def _steps(bases: Sequence[Base], floor: int, apart_ms: int) -> set[int]:
+    """The floor and bases above it some time apart, on which the floor climbs as the log gets old."""
+    kept: list[Base] = []
+    for base in bases:
+        if base.seq == floor or (kept and base.commit.committed_ms - kept[-1].commit.committed_ms >= max(1, apart_ms)):
+            kept.append(base)
+    return {base.seq for base in kept}
+
+
+def _committed_ms(store: Store, seq: int) -> int:
+    entry = chain.read_entry(store, seq)
+    return entry.committed_ms if entry is not None else 0
 
 
 def _collect_blobs(store: Store, floor: int, faults: FaultPoints) -> int:

@@ -15,7 +15,6 @@ class Entry:
     """One stored object."""
 
     path: str
-    bytes: int
 
 
 class Store(Protocol):
