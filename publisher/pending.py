@@ -27,7 +27,7 @@ class Pending:
         self._log = CommitLog(store)
         self._tables = tuple(tables)
         self._max_bytes = max_bytes
-        self._idle = 0
+        self._idle = -1
         self._behind = 0
         self._changes = None if base_due else Changes(self._tables)
 
@@ -69,7 +69,7 @@ class Pending:
             return self._head()
 
     def _worth_a_look(self) -> bool:
-        """One read per poll; now and then a real look: retention may have removed the next commit but not the head."""
+        """One read per poll; first and now and then a real look: retention may have removed the next commit."""
         self._idle += 1
         try:
             self._store.get(log_path(self.after + 1), length=1)

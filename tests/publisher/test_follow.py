@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from safetensors.numpy import load
 
 from checkpointer import CommitLog, Kind
 from checkpointer.commit import Link, log_path
@@ -45,13 +46,18 @@ def test_version_carries_what_the_commit_says(bench):
 
 
 def test_dense_is_stripped_to_what_is_served(bench):
-    from safetensors.numpy import load
-
     commit = bench.trainer.base()
     bench.publish()
     served = load(read_blob(bench.store, bench.current().dense))
     assert list(served) == ["w"]
     assert np.array_equal(served["w"], CommitLog(bench.store).dense(commit)["parameter/w"])
+
+
+def test_moving_average_is_served_where_training_keeps_one(bench):
+    average = np.full((7, 1), 0.25, np.float32)
+    bench.trainer.commit({"item": range(bench.items)}, kind=Kind.BASE, reset=True, dense={"optimizer/ema/w": average})
+    bench.publish()
+    assert np.array_equal(load(read_blob(bench.store, bench.current().dense))["w"], average)
 
 
 def test_stream_ranges_join_from_version_to_version(bench):
@@ -147,9 +153,7 @@ def test_commits_that_retention_removed_are_replaced_by_a_base(bench):
     collect_garbage(bench.store, RetentionOptions(keep_bases=1, keep_log_ms=0), now_ms=10_000)
     with pytest.raises(NotFoundError):
         bench.store.get(log_path(2))
-    follower = bench.publisher()
-    while read_pointer(bench.store).version != 4:
-        follower.step()
+    bench.publish()
     version = bench.current()
     assert version.base.seq == 4 and bench.same(bench.held(version), bench.trainer.rows)
 
