@@ -43,6 +43,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         take_over=args.take_over,
         standby=args.standby,
         metrics_port=args.metrics_port,
+        config_path=args.config,
         faults=faults_from(environment.get("HEADRACE_FAULT", "")),
     )
     try:

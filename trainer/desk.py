@@ -15,6 +15,7 @@ from trainer.monitor import Monitor
 from trainer.options import TrainOptions
 from trainer.passes import join_new_partitions
 from trainer.position import Position
+from trainer.upkeep import Upkeep
 from trainer.workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class CommitDesk:
         workers: Workers,
         monitor: Monitor,
         has_base: bool,
+        upkeep: Upkeep | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._learner = learner
@@ -49,6 +51,7 @@ class CommitDesk:
         self._feed: Feed | None = None
         self._monitor = monitor
         self._needs_base = not has_base
+        self._upkeep = upkeep
         self._clock = clock
         self._last = clock()
         self._last_step = position.step
@@ -132,7 +135,9 @@ class CommitDesk:
         learner.faults.reached("train.sealed")
         self._committer.submit(snapshot)
 
-    def _after_durable(self, snapshot: Snapshot) -> None:
+    def _after_durable(self, snapshot: Snapshot, seq: int) -> None:
+        if self._upkeep is not None:
+            self._upkeep.after_commit(seq)
         if self._feed is not None:
             cursors = map(Cursor.from_proto, snapshot.stream.cursors)
             self._feed.acknowledge({cursor.key: cursor for cursor in cursors})
@@ -147,7 +152,7 @@ class CommitDesk:
             learner.tables.confirm()
             self._failures = 0
             self._monitor.committed(outcome.commit.seq, outcome.commit.bytes)
-            self._after_durable(outcome.snapshot)
+            self._after_durable(outcome.snapshot, outcome.commit.seq)
             return
         learner.tables.restore_touched()
         position.progress.restore_increment(outcome.snapshot.stream)

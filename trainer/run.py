@@ -33,6 +33,7 @@ from trainer.options import TrainOptions
 from trainer.passes import open_pass
 from trainer.position import Position
 from trainer.resume import resume
+from trainer.upkeep import Upkeep, lock_directory, start_child
 from trainer.workers import Rank, Workers
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Launch:
     standby: bool = False
     metrics_port: int = 0
     faults: FaultPoints = NO_FAULTS
+    config_path: str = ""  # of the child that tidies the log; "": none does
 
 
 def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
@@ -80,7 +82,14 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         committer = Committer(commits.write)
         stack.callback(committer.close)
         desk = CommitDesk(
-            learner, position, committer, options=options, workers=workers, monitor=monitor, has_base=seq > 0
+            learner,
+            position,
+            committer,
+            options=options,
+            workers=workers,
+            monitor=monitor,
+            has_base=seq > 0,
+            upkeep=_open_upkeep(config, store, launch, stack),
         )
         logger.info("training rank=%d world=%d step=%d", workers.rank, workers.world_size, position.step)
         trainer = Trainer(
@@ -153,6 +162,15 @@ def _open_writer(store: Store, launch: Launch) -> Writer:
             faults=launch.faults,
         ),
     )
+
+
+def _open_upkeep(config: EasyRecConfig, store: Store, launch: Launch, stack: ExitStack) -> Upkeep | None:
+    if launch.rank.rank or not launch.config_path:
+        return None
+    every = max(1, config.checkpoint_config.compact_after_commits // 4)
+    upkeep = Upkeep(launch.config_path, lock_directory(config, store), every=every, start=start_child)
+    stack.callback(upkeep.close)
+    return upkeep
 
 
 def _open_monitor(options: TrainOptions, launch: Launch) -> Monitor:

@@ -8,10 +8,10 @@ import pytest
 from benchmarks.faults.stage import Stage
 from checkpointer import CommitLog
 from checkpointer.digest import logical_digest
+from checkpointer.errors import LockedError
 from checkpointer.faults import FaultPoints
 from checkpointer.local_store import LocalStore
 from checkpointer.lock import TRAINER_LOCK, acquire
-from checkpointer.errors import LockedError
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.accounting import Counts
 from stream.progress import Progress, recorded_cuts

@@ -1,0 +1,101 @@
+"""Compaction and garbage collection of the commit log where no publisher does it: in a child process, under their lock.
+
+`python -m trainer.upkeep CONFIG` is that child.
+"""
+
+import fcntl
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from checkpointer.errors import LockedError
+from checkpointer.local_store import LocalStore
+from checkpointer.open_store import StoreOptions, open_store
+from checkpointer.retention import RetentionOptions, maintain
+from checkpointer.store import Store
+from protos.load import load_config
+from protos.pipeline_pb2 import EasyRecConfig
+
+logger = logging.getLogger(__name__)
+
+_NICE = 10
+# publisher/lock.py; a publisher that runs does the upkeep itself.
+_PUBLISHER_LOCK = "publisher.lock"
+
+
+class Upkeep:
+    """Start the child every `every` commits, one at a time; never when a publisher holds its lock."""
+
+    def __init__(
+        self, config_path: str, directory: str, *, every: int, start: Callable[[str], subprocess.Popen[bytes]]
+    ):
+        self._config_path = config_path
+        self._directory = directory
+        self._every = max(1, every)
+        self._start = start
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def after_commit(self, seq: int) -> None:
+        """Tidy up when it is time."""
+        if seq % self._every or not self._directory:
+            return
+        if self._child is not None and self._child.poll() is None:
+            return
+        if not _is_held(Path(self._directory) / _PUBLISHER_LOCK):
+            self._child = self._start(self._config_path)
+
+    def close(self) -> None:
+        """Wait for the child: it may be killed at any point, but there is no reason to."""
+        if self._child is not None:
+            self._child.wait()
+
+
+def start_child(config_path: str) -> subprocess.Popen[bytes]:
+    """Start `python -m trainer.upkeep`."""
+    return subprocess.Popen([sys.executable, "-m", "trainer.upkeep", config_path], stdin=subprocess.DEVNULL)
+
+
+def lock_directory(config: EasyRecConfig, store: Store) -> str:
+    """The folder of the locks; "" where there is none, and so no upkeep."""
+    return config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
+
+
+def tidy(config: EasyRecConfig, store: Store, *, now_ms: int) -> None:
+    """Compact when due and collect what nothing needs; what is not published yet stays."""
+    window = config.stream_config.duplicate_window_ms if config.stream_config.event_id_field else None
+    options = RetentionOptions.from_proto(config.checkpoint_config, seen_window_ms=window)
+    numbers = [int(name) for folder in store.folders("versions") if (name := folder.rsplit("/", 1)[1]).isdigit()]
+    directory = lock_directory(config, store)
+    published = max(numbers, default=None)
+    try:
+        maintain(store, directory, options, now_ms=now_ms, holder=f"trainer of {store.url}", published=published)
+    except LockedError as error:
+        logger.info("the log is being tidied already: %s", error)
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def main(arguments: list[str]) -> None:
+    """Tidy the log of one configuration, politely."""
+    os.nice(_NICE)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    config = load_config(arguments[0])
+    store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
+    tidy(config, store, now_ms=time.time_ns() // 1_000_000)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
