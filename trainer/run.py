@@ -89,7 +89,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
             workers=workers,
             monitor=monitor,
             has_base=seq > 0,
-            upkeep=_open_upkeep(config, store, launch, stack),
+            upkeep=_open_upkeep(config, store, launch),
         )
         logger.info("training rank=%d world=%d step=%d", workers.rank, workers.world_size, position.step)
         trainer = Trainer(
@@ -164,13 +164,11 @@ def _open_writer(store: Store, launch: Launch) -> Writer:
     )
 
 
-def _open_upkeep(config: EasyRecConfig, store: Store, launch: Launch, stack: ExitStack) -> Upkeep | None:
+def _open_upkeep(config: EasyRecConfig, store: Store, launch: Launch) -> Upkeep | None:
     if launch.rank.rank or not launch.config_path:
         return None
-    every = max(1, config.checkpoint_config.compact_after_commits // 4)
-    upkeep = Upkeep(launch.config_path, lock_directory(config, store), every=every, start=start_child)
-    stack.callback(upkeep.close)
-    return upkeep
+    every = max(1, config.checkpoint_config.compact_after_commits // 2)
+    return Upkeep(launch.config_path, lock_directory(config, store), every=every, start=start_child)
 
 
 def _open_monitor(options: TrainOptions, launch: Launch) -> Monitor:

@@ -48,8 +48,8 @@ class Upkeep:
         if not _is_held(Path(self._directory) / _PUBLISHER_LOCK):
             self._child = self._start(self._config_path)
 
-    def close(self) -> None:
-        """Wait for the child: it may be killed at any point, but there is no reason to."""
+    def wait(self) -> None:
+        """Wait for the child; a trainer that leaves does not, since the child needs nothing of it."""
         if self._child is not None:
             self._child.wait()
 

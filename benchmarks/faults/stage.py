@@ -26,7 +26,7 @@ stream_config {{
   filters {{ column: "kind" operator: NE value: "9" }}
   dead_letters {{ max_share: 0.9 }}
 }}
-checkpoint_config {{ commit_interval_steps: 2 compact_after_commits: 6 }}
+checkpoint_config {{ commit_interval_steps: 2 compact_after_commits: 24 }}
 feature_configs {{ id_feature {{ feature_name: "user" expression: "user:user" embedding_dim: 8
   zch {{ zch_size: 256 hash {{ ttl_ms: 60000 buckets: 4 max_probe: 16 }} }} }} }}
 feature_configs {{ id_feature {{ feature_name: "item" expression: "item:item" embedding_dim: 8

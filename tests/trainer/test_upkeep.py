@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def test_child_starts_every_so_many_commits(tmp_path: Path) -> None:
     upkeep = Upkeep("a.config", str(tmp_path), every=3, start=start)
     for seq in range(1, 10):
         upkeep.after_commit(seq)
-        upkeep.close()
+        upkeep.wait()
     assert calls == ["a.config"] * 3
 
 
@@ -39,14 +40,19 @@ def test_publisher_does_the_upkeep_where_there_is_one(tmp_path: Path) -> None:
     lock.release()
     upkeep = Upkeep("a.config", str(tmp_path), every=1, start=start)
     upkeep.after_commit(1)
-    upkeep.close()
+    upkeep.wait()
     assert calls == ["a.config"]
 
 
 def test_trainer_without_publisher_compacts_its_log(configure: Callable[..., EasyRecConfig], tmp_path: Path) -> None:
     configure("model")
-    command = [sys.executable, "-m", "trainer", str(tmp_path / "model.config")]
+    path = tmp_path / "model.config"
+    path.write_text(path.read_text().replace("compact_after_commits: 24", "compact_after_commits: 2"))
+    command = [sys.executable, "-m", "trainer", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    deadline = time.monotonic() + 60
+    while not newest_base(LocalStore(str(tmp_path / "model")), 10**9) and time.monotonic() < deadline:
+        time.sleep(0.1)
     base = newest_base(LocalStore(str(tmp_path / "model")), 10**9)
     assert base is not None and base.seq > 0
