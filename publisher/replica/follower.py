@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 10.0
-_HISTORY_BYTES = 128 << 20
+_HISTORY_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,16 +55,14 @@ class Follower:
         verifier: Verifier | None,
         clock: Callable[[], float],
         drain_s: float,
-        pause: Callable[[], None],
     ) -> None:
-        """`clock` is monotonic; `pause` is called every few thousand rows; `drain_s` bounds the wait for a reader."""
+        """`clock` is monotonic; `drain_s` bounds the wait for a reader."""
         self._store = store
         self._switch = switch
         self._metrics = metrics
         self._verifier = verifier
         self._clock = clock
         self._drain_s = drain_s
-        self._pause = pause
         self._dense = DenseLoader(store, host)
         self._seen: Pointer | None = None
         self._failure: Failure | None = None
@@ -168,7 +166,7 @@ class Follower:
         patches = tuple(read_patches(self._store, version, current.contract, plan))
         self._change(current, version, state, patches)
         # From the side that still is at the version before: after the flip, so that nobody waits for it.
-        self._history.add(current.version, current.tables.inverse(patches, self._pause))
+        self._history.add(current.version, current.tables.inverse(patches))
         self._bring_along(current, patches)
         return "deltas"
 
@@ -184,7 +182,7 @@ class Follower:
         side = self._idle if self._idle is not None else self._twin(current)
         # Until it is flipped, a failure leaves this side half changed: the next attempt must not find it.
         self._idle = None
-        rows = side.apply(patches, self._pause)
+        rows = side.apply(patches)
         side.take(version, self._weights(side, version, state))
         self._flip(side, current)
         self._metrics.apply_rows.inc(rows)
@@ -192,7 +190,7 @@ class Follower:
     def _bring_along(self, side: Side, patches: tuple[Patch, ...]) -> None:
         """Change the side that was current, once its last reader has left."""
         if self._switch.drained(side, timeout_s=self._drain_s):
-            side.apply(patches, self._pause)
+            side.apply(patches)
             self._idle = side
             return
         self._metrics.stuck_readers.inc()
@@ -207,7 +205,7 @@ class Follower:
         found = current.tables.found if current is not None and current.contract is contract else None
         tables = ServingTables(contract.shapes, contract.group_widths, found)
         side = Side(contract, tables, self._dense.load(version, contract, state), version)
-        rows = side.apply(read_patches(self._store, version, contract, plan), self._pause)
+        rows = side.apply(read_patches(self._store, version, contract, plan))
         side.take(version, side.dense)
         side.warm()
         self._flip(side, current)
@@ -221,7 +219,7 @@ class Follower:
         """Copy a side that is being served, which is not changed meanwhile."""
         weights = read_state(self._store, side.version) if state is None else state
         dense = self._dense.load(side.version, side.contract, weights)
-        return Side(side.contract, side.tables.copy(self._pause), dense, side.version)
+        return Side(side.contract, side.tables.copy(), dense, side.version)
 
     def _weights(self, side: Side, version: ServingVersion, state: State) -> Dense:
         """Swap the weights of an idle side, or load its dense half anew where other artefacts are listed."""

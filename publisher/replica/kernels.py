@@ -131,22 +131,24 @@ def delete(index: np.ndarray, mask: int, state: np.ndarray, free: np.ndarray, id
 
 
 @numba.njit(nogil=True, cache=True)
-def gather(
-    index: np.ndarray, mask: int, rows: np.ndarray, ids: np.ndarray, out: np.ndarray, present: np.ndarray
-) -> None:
-    """Copy the rows of `ids` into `out`; `present` says which are there."""
+def gather(index: np.ndarray, mask: int, rows: np.ndarray, ids: np.ndarray, there: np.ndarray, out: np.ndarray) -> int:
+    """Copy the rows of those `ids` that are there to the front of `out`, and the ids to `there`; return how many."""
+    at = 0
     for i in range(len(ids)):
         slot = find(index, mask, ids[i])
-        present[i] = slot >= 0
-        if slot >= 0:
-            for j in range(rows.shape[1]):
-                out[i, j] = rows[slot, j]
+        if slot < 0:
+            continue
+        there[at] = ids[i]
+        for j in range(rows.shape[1]):
+            out[at, j] = rows[slot, j]
+        at += 1
+    return at
 
 
 @numba.njit(nogil=True, cache=True)
-def rehash(old: np.ndarray, start: int, stop: int, index: np.ndarray, mask: int) -> None:
-    """Insert the pairs `start` to `stop` of an index into a larger one."""
-    for i in range(start, stop):
+def rehash(old: np.ndarray, index: np.ndarray, mask: int) -> None:
+    """Insert the pairs of an index into a larger one."""
+    for i in range(len(old) // 2):
         key = old[2 * i]
         if key == EMPTY:
             continue

@@ -1,7 +1,7 @@
 """One side of the switch: tables, dense half and version, which together answer requests."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,6 @@ from publisher.replica.protocol import wire_type
 from publisher.replica.request import InputColumn
 from publisher.replica.serving import Freshness, Predictions, TensorSpec
 from publisher.replica.tables import Floats, Ids, Int64s, Patch, ServingTables
-
-Pause = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,9 +73,9 @@ class Side:
         """(lookups, hits) of each table."""
         return self.tables.lookups()
 
-    def apply(self, patches: Iterable[Patch], pause: Pause) -> int:
+    def apply(self, patches: Iterable[Patch]) -> int:
         """Change the tables; return the rows put and deleted."""
-        rows = self.tables.apply(patches, pause)
+        rows = self.tables.apply(patches)
         self.tables.check_complete()
         return rows
 

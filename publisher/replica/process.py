@@ -22,6 +22,7 @@ from publisher.replica.model import Side
 from publisher.replica.options import ServeOptions
 from publisher.replica.server import InferenceServer
 from publisher.replica.switch import Switch
+from publisher.replica.tables import warm_kernels
 from publisher.replica.watcher import Listener, Watcher
 from publisher.signing import Verifier
 
@@ -62,6 +63,7 @@ def serve_store(store: Store, options: ServeOptions) -> int:
     try:
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         torch.set_num_threads(1)
+        warm_kernels()
         metrics, switch = ReplicaMetrics(), Switch[Side]()
         server = InferenceServer(switch, options, metrics, time.time)
         parts = _parts(store, switch, metrics, options)
@@ -98,7 +100,6 @@ def _parts(store: Store, switch: Switch[Side], metrics: ReplicaMetrics, options:
         verifier=Verifier.load(str(options.verify_key_file)) if options.verify_key_file else None,
         clock=time.monotonic,
         drain_s=_READER_S,
-        pause=lambda: None,
     )
     alarm = StalenessAlarm(switch, options.staleness_alert_s, time.time)
     watcher = Watcher(follower, alarm, metrics, options.poll_s)

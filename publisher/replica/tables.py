@@ -3,7 +3,7 @@
 A copy is either being read or being changed, never both: `switch.py` keeps two. Rows stay encoded as published.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,9 +24,8 @@ _ENCODINGS: Final[Mapping[Encoding, int]] = {
     Encoding.INT8: kernels.INT8,
     Encoding.INT4: kernels.INT4,
 }
-# About 4 ms of work: between chunks the applying thread can be put aside for a request.
-CHUNK_ROWS: Final = 4096
 _FIRST_ROWS: Final = 1024
+_MORE_ROWS: Final = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,29 +112,26 @@ class ServingTable:
                 "publish a version with a full base",
             )
 
-    def apply(self, patch: Patch, pause: Callable[[], None]) -> None:
-        """Apply one patch; `pause` is called between chunks of rows."""
+    def apply(self, patch: Patch) -> None:
+        """Apply one patch."""
         self._check(patch)
         if patch.reset:
             self._clear()
         if self.shape.rows is not None:
-            self._apply_direct(patch, pause)
+            self._apply_direct(patch)
             return
         if len(patch.deleted):
-            self._delete(patch.deleted, pause)
+            self._delete(patch.deleted)
         if len(self) == 0:
-            self._reserve(len(patch.ids), pause)
-        start = 0
-        while start < len(patch.ids):
-            part = slice(start, start + CHUNK_ROWS)
+            self._reserve(len(patch.ids))
+        taken = 0
+        while taken < len(patch.ids):
             mask = self._index.shape[0] // 2 - 1
-            ids, rows = patch.ids[part], patch.rows[part]
-            taken = kernels.put(self._index, mask, self._state, self._free, self._rows, ids, rows)
-            if taken < len(ids):
+            ids, rows = patch.ids[taken:], patch.rows[taken:]
+            taken += kernels.put(self._index, mask, self._state, self._free, self._rows, ids, rows)
+            if taken < len(patch.ids):
                 # Only now: most rows of a delta are there already, and room for all of them would double the table.
-                self._reserve(CHUNK_ROWS, pause)
-            start += taken
-            pause()
+                self._reserve(_MORE_ROWS)
 
     def _check(self, patch: Patch) -> None:
         expected = (len(patch.ids), self.shape.width)
@@ -153,65 +149,49 @@ class ServingTable:
         if self.shape.rows is not None and len(patch.deleted):
             raise VersionError(Reason.CORRUPT, f"table {self.shape.name} is keyed by row number and cannot lose rows")
 
-    def _apply_direct(self, patch: Patch, pause: Callable[[], None]) -> None:
-        for start in range(0, len(patch.ids), CHUNK_ROWS):
-            part = slice(start, start + CHUNK_ROWS)
-            kernels.put_direct(self._rows, patch.ids[part], patch.rows[part])
-            pause()
+    def _apply_direct(self, patch: Patch) -> None:
+        kernels.put_direct(self._rows, patch.ids, patch.rows)
         self._present[patch.ids] = True
 
-    def _delete(self, ids: Int64s, pause: Callable[[], None]) -> None:
+    def _delete(self, ids: Int64s) -> None:
         free = int(self._state[kernels.FREE]) + len(ids)
         if free > len(self._free):
             grown = np.empty(_power_of_two(free), np.int64)
             grown[: len(self._free)] = self._free
             self._free = grown
         mask = self._index.shape[0] // 2 - 1
-        for start in range(0, len(ids), CHUNK_ROWS):
-            kernels.delete(self._index, mask, self._state, self._free, ids[start : start + CHUNK_ROWS])
-            pause()
+        kernels.delete(self._index, mask, self._state, self._free, ids)
 
-    def _reserve(self, more: int, pause: Callable[[], None]) -> None:
+    def _reserve(self, more: int) -> None:
         """Make room for `more` new ids: index at most half full, rows for every slot."""
         wanted = int(self._state[kernels.COUNT]) + more
         if 2 * wanted > self._index.shape[0] // 2:
             old, pairs = self._index, _power_of_two(2 * wanted)
             self._index = np.full(2 * pairs, kernels.EMPTY, np.int64)
-            for start in range(0, len(old) // 2, CHUNK_ROWS):
-                kernels.rehash(old, start, min(start + CHUNK_ROWS, len(old) // 2), self._index, pairs - 1)
-                pause()
+            kernels.rehash(old, self._index, pairs - 1)
         slots = int(self._state[kernels.USED]) + max(0, more - int(self._state[kernels.FREE]))
         if slots > len(self._rows):
             used = int(self._state[kernels.USED])
             # A quarter of slack: doubling would double the memory of a table that has stopped growing.
             grown = np.empty((slots + slots // 4, self.shape.width), np.uint8)
-            for start in range(0, used, CHUNK_ROWS):
-                stop = min(start + CHUNK_ROWS, used)
-                grown[start:stop] = self._rows[start:stop]
-                pause()
+            grown[:used] = self._rows[:used]
             self._rows = grown
 
-    def inverse(self, patch: Patch, pause: Callable[[], None]) -> Patch:
+    def inverse(self, patch: Patch) -> Patch:
         """Return the patch that undoes `patch`, which is not a reset, on the rows as they are now."""
-        ids = np.concatenate([patch.ids, patch.deleted])
+        ids = np.concatenate([patch.ids, patch.deleted]) if len(patch.deleted) else patch.ids
         if self.shape.rows is not None:
             return Patch(table=patch.table, ids=ids, rows=self._rows[ids])
-        rows, present = np.empty((len(ids), self.shape.width), np.uint8), np.empty(len(ids), np.bool_)
+        there, rows = np.empty(len(ids), np.int64), np.empty((len(ids), self.shape.width), np.uint8)
         mask = self._index.shape[0] // 2 - 1
-        for start in range(0, len(ids), CHUNK_ROWS):
-            part = slice(start, start + CHUNK_ROWS)
-            kernels.gather(self._index, mask, self._rows, ids[part], rows[part], present[part])
-            pause()
-        return Patch(table=patch.table, ids=ids[present], rows=rows[present], deleted=ids[~present])
+        found = kernels.gather(self._index, mask, self._rows, ids, there, rows)
+        new = np.setdiff1d(ids, there[:found]) if found < len(ids) else there[found:]
+        return Patch(table=patch.table, ids=there[:found], rows=rows[:found], deleted=new)
 
-    def copy(self, pause: Callable[[], None]) -> "ServingTable":
+    def copy(self) -> "ServingTable":
         """Return a table of its own with the same rows."""
         twin = ServingTable(self.shape)
-        twin._rows = np.empty_like(self._rows)
-        for start in range(0, len(self._rows), CHUNK_ROWS):
-            twin._rows[start : start + CHUNK_ROWS] = self._rows[start : start + CHUNK_ROWS]
-            pause()
-        twin._index, twin._free = self._index.copy(), self._free.copy()
+        twin._rows, twin._index, twin._free = self._rows.copy(), self._index.copy(), self._free.copy()
         twin._state, twin._present = self._state.copy(), self._present.copy()
         return twin
 
@@ -297,7 +277,7 @@ class ServingTables:
         kernels.bounds(ids.lengths, starts)
         kernels.pool(self._catalogue, plan, ids.values, starts, ids.weights, self._halves, batch, buffer, self.found)
 
-    def apply(self, patches: Iterable[Patch], pause: Callable[[], None]) -> int:
+    def apply(self, patches: Iterable[Patch]) -> int:
         """Apply patches in order and return the rows put and deleted; nobody may be reading."""
         rows = 0
         try:
@@ -307,13 +287,13 @@ class ServingTables:
                     raise VersionError(
                         Reason.CONTRACT, f"rows of table {patch.table}, which the contract does not name"
                     )
-                table.apply(patch, pause)
+                table.apply(patch)
                 rows += len(patch.ids) + len(patch.deleted)
         finally:
             self._refresh()
         return rows
 
-    def inverse(self, patches: Iterable[Patch], pause: Callable[[], None]) -> tuple[Patch, ...] | None:
+    def inverse(self, patches: Iterable[Patch]) -> tuple[Patch, ...] | None:
         """Return what undoes `patches`, none of them applied yet; None where one resets a table.
 
         Each is undone to the rows as they are now, so the order among them does not matter.
@@ -322,7 +302,7 @@ class ServingTables:
         for patch in patches:
             if patch.reset:
                 return None
-            undo.append(self._tables[patch.table].inverse(patch, pause))
+            undo.append(self._tables[patch.table].inverse(patch))
         return tuple(undo)
 
     def check_complete(self) -> None:
@@ -330,10 +310,10 @@ class ServingTables:
         for table in self._tables.values():
             table.check_complete()
 
-    def copy(self, pause: Callable[[], None]) -> "ServingTables":
+    def copy(self) -> "ServingTables":
         """Return another copy with the same rows."""
         twin = ServingTables((table.shape for table in self._tables.values()), self._group_widths, self.found)
-        twin._tables = {name: table.copy(pause) for name, table in self._tables.items()}
+        twin._tables = {name: table.copy() for name, table in self._tables.items()}
         twin._refresh()
         return twin
 
@@ -348,3 +328,20 @@ class ServingTables:
     def items(self, table: str) -> dict[int, bytes]:
         """Return every id of one table with its encoded row."""
         return self._tables[table].items()
+
+
+def warm_kernels() -> None:
+    """Run every kernel once, so that neither the first request nor the first flip waits for one to be compiled."""
+    ids, row = np.arange(2, dtype=np.int64), np.zeros((2, 4), np.uint8)
+    # Rows come out of files and are read-only: to numba that is another type.
+    row.flags.writeable = ids.flags.writeable = False
+    shapes = [TableShape(name=name, dim=1, encoding=Encoding.FP32, rows=rows) for name, rows in (("i", None), ("d", 2))]
+    tables = ServingTables(shapes, (2,))
+    patches = [Patch(table=shape.name, ids=ids, rows=row) for shape in shapes]
+    tables.apply(patches)
+    undo = tables.inverse(patches)
+    tables.apply([*(undo or ()), Patch(table="i", ids=ids[:0], rows=row[:0], deleted=ids)])
+    plan = tables.plan(
+        [PlanEntry(key=0, table=shape.name, group=0, column=at, mean=True) for at, shape in enumerate(shapes)]
+    )
+    tables.copy().pool(plan, Ids(values=ids.copy(), lengths=np.ones(2, np.int32)), 2, tables.outputs(2))

@@ -49,7 +49,6 @@ def test_compiled_half_takes_over_and_no_answer_is_torn(
         verifier=None,
         clock=lambda: 0.0,
         drain_s=5.0,
-        pause=lambda: None,
     )
     writer.publish(1, writer.everything(1.0))
     assert follower.poll()

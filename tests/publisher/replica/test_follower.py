@@ -42,7 +42,6 @@ class Replica:
             verifier=verifier,
             clock=lambda: self.now,
             drain_s=0.05,
-            pause=lambda: None,
         )
 
     def figure(self, name: str, **labels: str) -> float:

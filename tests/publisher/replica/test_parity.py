@@ -158,7 +158,6 @@ def test_replica_predicts_what_the_model_predicts(runtime: str, caplog: pytest.L
     switch: Switch[Side] = Switch()
     follower = Follower(
         store, switch, ReplicaMetrics(), host=this_host(), verifier=None, clock=lambda: 0.0, drain_s=1.0,
-        pause=lambda: None,
     )  # fmt: skip
     with caplog.at_level(logging.ERROR):
         assert follower.poll(), caplog.text

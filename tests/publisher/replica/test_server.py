@@ -119,7 +119,6 @@ def side(store: MemoryStore, writer: VersionWriter) -> Switch[Side]:
         verifier=None,
         clock=lambda: 0.0,
         drain_s=1.0,
-        pause=lambda: None,
     )
     writer.publish(7, {"user_id_emb": Change(put={1: 1.0})})
     follower.poll()

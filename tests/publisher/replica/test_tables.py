@@ -15,10 +15,6 @@ IDS = st.integers(0, 2**63 - 2) | st.integers(0, 40)
 DIM = 4
 
 
-def nothing() -> None:
-    """Pause for nobody."""
-
-
 def patch(put: dict[int, float], deleted: Iterable[int] = (), *, table: str = "t", reset: bool = False) -> Patch:
     ids = sorted(put)
     weights = np.repeat(np.array([put[i] for i in ids], np.float32)[:, None], DIM, axis=1)
@@ -47,11 +43,11 @@ def test_table_equals_a_dictionary_after_puts_deletions_and_resets(
     table = ServingTable(TableShape(name="t", dim=DIM, encoding=Encoding.FP32))
     expected: dict[int, float] = {}
     for put, deleted, reset in steps:
-        table.apply(patch(put, deleted, reset=reset), nothing)
+        table.apply(patch(put, deleted, reset=reset))
         expected = {i: v for i, v in ({} if reset else expected).items() if i not in set(deleted)} | put
         assert values(table) == expected
         assert len(table) == len(expected)
-    assert values(table.copy(nothing)) == expected
+    assert values(table.copy()) == expected
 
 
 def test_table_closes_probe_chains_when_it_shrinks() -> None:
@@ -62,16 +58,16 @@ def test_table_closes_probe_chains_when_it_shrinks() -> None:
         fresh = {int(i): float(i % 97) for i in rng.integers(0, 1 << 62, 700)}
         gone = list(rng.choice(np.array(list(alive), np.int64), len(alive) // 2)) if alive else []
         fresh = {i: v for i, v in fresh.items() if i not in set(gone)}
-        table.apply(patch(fresh, set(gone)), nothing)
+        table.apply(patch(fresh, set(gone)))
         alive = {i: v for i, v in alive.items() if i not in set(gone)} | fresh
     assert values(table) == alive
 
 
 def test_copy_does_not_share_rows() -> None:
     table = ServingTable(TableShape(name="t", dim=DIM, encoding=Encoding.FP32))
-    table.apply(patch({1: 1.0, 2: 2.0}), nothing)
-    twin = table.copy(nothing)
-    table.apply(patch({1: 5.0}, [2]), nothing)
+    table.apply(patch({1: 1.0, 2: 2.0}))
+    twin = table.copy()
+    table.apply(patch({1: 5.0}, [2]))
     assert values(twin) == {1: 1.0, 2: 2.0}
 
 
@@ -84,7 +80,7 @@ def test_pool_decodes_the_same_bits_as_the_encoding(encoding: Encoding, dim: int
     ids = np.unique(rng.integers(0, 1 << 62, 50))
     tables = ServingTables([TableShape(name="t", dim=dim, encoding=encoding)], (dim,))
     rows = encode(weights, encoding)
-    tables.apply([Patch(table="t", ids=ids, rows=rows)], nothing)
+    tables.apply([Patch(table="t", ids=ids, rows=rows)])
     plan = tables.plan([PlanEntry(key=0, table="t", group=0, column=0, mean=False)])
     buffer = tables.outputs(50)
     tables.pool(plan, Ids(values=ids, lengths=np.ones(50, np.int32)), 50, buffer)
@@ -111,7 +107,6 @@ def test_pool_equals_the_plainest_loop_over_groups_keys_weights_and_misses() -> 
             )
             for name, table in rows.items()
         ],
-        nothing,
     )
     entries = [
         PlanEntry(key=0, table="a", group=0, column=0, mean=False),
@@ -144,10 +139,10 @@ def test_pool_equals_the_plainest_loop_over_groups_keys_weights_and_misses() -> 
 
 def test_direct_table_refuses_to_be_incomplete() -> None:
     tables = ServingTables([TableShape(name="t", dim=DIM, encoding=Encoding.FP32, rows=5)], (DIM,))
-    tables.apply([patch({0: 1.0, 1: 1.0, 3: 1.0, 4: 1.0})], nothing)
+    tables.apply([patch({0: 1.0, 1: 1.0, 3: 1.0, 4: 1.0})])
     with pytest.raises(VersionError, match="table t holds 4 of 5 rows, row 2 is missing"):
         tables.check_complete()
-    tables.apply([patch({2: 1.0})], nothing)
+    tables.apply([patch({2: 1.0})])
     tables.check_complete()
 
 
@@ -167,4 +162,4 @@ def test_direct_table_refuses_to_be_incomplete() -> None:
 def test_tables_refuse_patches_that_break_the_contract(wrong: Patch, message: str) -> None:
     tables = ServingTables([TableShape(name="t", dim=DIM, encoding=Encoding.FP32, rows=5)], (DIM,))
     with pytest.raises(VersionError, match=message):
-        tables.apply([wrong], nothing)
+        tables.apply([wrong])

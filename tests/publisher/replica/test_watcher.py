@@ -50,7 +50,6 @@ class Following:
             verifier=None,
             clock=time.monotonic,
             drain_s=1.0,
-            pause=lambda: None,
         )
         self.now_s = 1.7e9
         alarm = StalenessAlarm(self.switch, 5.0, lambda: self.now_s)
