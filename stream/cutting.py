@@ -33,6 +33,7 @@ class Cut:
     accounting: Mapping[str, Counts]  # per topic, what this cut adds
     watermarks: Mapping[PartitionKey, int]  # of the partitions that gave rows, after this cut
     seen: Mapping[PartitionKey, tuple[npt.NDArray[np.uint64], Int64s]]  # event-id hashes; the watermark when accepted
+    append_time: bool = False  # broker_time_ms is the time of appending for all rows, else of creation for some
     dead: tuple[DeadLetter, ...]  # to be acknowledged before the commit that counts them
 
 
@@ -102,5 +103,6 @@ def assemble(keys: Sequence[PartitionKey], taken: Sequence[Taken], empty: pa.Rec
         accounting=accounting,
         watermarks={key: int(part.watermarks[-1][-1]) for key, part in kept if part.watermarks[-1][-1] != UNKNOWN_TIME},
         seen={key: (np.concatenate(part.ids), np.concatenate(part.watermarks)) for key, part in kept if part.ids},
+        append_time=bool(kept) and all(part.append_time for _, part in kept),
         dead=tuple(letter for _, part in pairs for letter in part.dead),
     )

@@ -169,6 +169,7 @@ def _segment(
         end=chunk.end,
         gaps=gaps,
         dead=dead,
+        append_time=chunk.append_time,
     )
 
 

@@ -46,6 +46,7 @@ class Segment:
     end: Cursor
     gaps: Int64s | None = None
     dead: list[tuple[int, DeadLetter]] = field(default_factory=list)
+    append_time: bool = False  # broker_time_ms is the time of appending
     taken: int = 0
     counted: Int64s = field(default_factory=no_gap)
 
@@ -77,6 +78,7 @@ class Taken:
     gap: Int64s = field(default_factory=no_gap)
     dead: list[DeadLetter] = field(default_factory=list)
     cursor: Cursor | None = None
+    append_time: bool = True  # of all rows taken
 
     @property
     def count(self) -> int:
@@ -149,6 +151,7 @@ class Pending:
 def _take_rows(segment: Segment, part: int, taken: Taken) -> None:
     begin, end = segment.taken, segment.taken + part
     taken.rows.append(segment.rows.slice(begin, part))
+    taken.append_time &= segment.append_time
     taken.event_time_ms.append(segment.event_time_ms[begin:end])
     taken.broker_time_ms.append(segment.broker_time_ms[begin:end])
     taken.watermarks.append(segment.watermarks[begin:end])

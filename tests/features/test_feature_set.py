@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -311,3 +312,52 @@ def test_batch_is_pinned_whole(build: Build) -> None:
     assert batch.sparse_features[BASE].values().is_pinned()
     assert batch.jagged_labels["y"].values().is_pinned()
     assert batch.sample_weights["w"].is_pinned()
+
+
+@pytest.mark.parametrize("mode", ["FG_NONE", "FG_NORMAL"])
+def test_parse_reads_sliced_maps_with_nulls(build: Build, mode: str) -> None:
+    column = pa.array([[(9, 9.0)], [(1, 0.5), (2, 0.25)], None, [], [(3, 1.5)]], pa.map_(pa.int32(), pa.float64()))
+    features = build(WEIGHT, mode=mode)
+    rows = pa.record_batch({"f": column}).slice(1)
+    assert not features.validate(rows)
+    tensor = features.parse(rows).sparse_features[WEIGHTED]
+    assert tensor.values().tolist() == [1, 2, 3]
+    assert tensor.weights().tolist() == [0.5, 0.25, 1.5]
+    assert tensor.lengths().tolist() == [2, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([7, 8, None], pa.int64()).dictionary_encode(),
+        pa.array([7, 8, None], pa.uint8()),
+        pa.array([[7], [8], None], pa.list_(pa.int64(), 1)),
+        pa.array([["7"], ["8"], None], pa.list_(pa.dictionary(pa.int8(), pa.string()))),
+        pa.array([["7"], ["8"], []], pa.large_list(pa.large_string())),
+    ],
+)
+def test_parse_reads_rare_types(build: Build, column: pa.Array) -> None:
+    rows = pa.record_batch({"f": column})
+    features = build(ID)
+    assert not features.validate(rows)
+    tensor = features.parse(rows).sparse_features[BASE]
+    assert (tensor.values().tolist(), tensor.lengths().tolist()) == ([7, 8], [1, 1, 0])
+
+
+def test_an_all_null_column_is_missing_everywhere(build: Build) -> None:
+    rows = pa.record_batch({"f": pa.nulls(2)})
+    assert build(ID).parse(rows).sparse_features[BASE].lengths().tolist() == [0, 0]
+    assert build(RAW).parse(rows).dense_features[BASE].values().tolist() == [[0.0], [0.0]]
+
+
+def test_threads_share_a_feature_set(build: Build) -> None:
+    features = build(ID + RAW.replace('"f"', '"r"').replace("user:f", "user:r"), mode="FG_NONE")
+    kinds = [(pa.int64(), pa.float32()), (pa.int32(), pa.float64())]
+    batches = [
+        pa.record_batch({"f": pa.array(range(50), one), "r": pa.array(range(50), two)}) for one, two in kinds * 2
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        parsed = list(pool.map(lambda index: features.parse(batches[index % 4]), range(200)))
+    for batch in parsed:
+        assert batch.sparse_features[BASE].values().tolist() == list(range(50))
+        assert batch.dense_features[BASE].values().reshape(-1).tolist() == list(range(50))

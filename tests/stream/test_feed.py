@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -420,6 +420,22 @@ def test_undecodable_messages_are_counted_between_the_rows_they_stand_between() 
     assert [[letter.cursor.offset for letter in cut.dead] for cut in cuts] == [[0], [2, 3], [5]]
     assert [cut.cursors[A].place for cut in cuts] == [(2, 0), (5, 0), (6, 0)]
     assert [cut.accounting["clicks"].dead_lettered for cut in cuts] == [1, 2, 1]
+
+
+class AppendTimeSource(MemorySource):
+    """The first partition's topic has LogAppendTime, the second's has not."""
+
+    def read(self, timeout_s: float) -> Chunk | None:
+        chunk = super().read(timeout_s)
+        return chunk and replace(chunk, append_time=chunk.key == A)
+
+
+def test_a_cut_says_whether_all_its_times_are_of_appending() -> None:
+    stream = {A: [batch(part) for part in plain(0, 6)], B: [batch(part) for part in plain(0, 2)]}
+    feed = Feed(AppendTimeSource(stream), OPTIONS, validate=validate, clock=lambda: 0.0)
+    cuts = drain(feed)
+    feed.close()
+    assert [(cut.counts, cut.append_time) for cut in cuts] == [((2, 2), False), ((4, 0), True)]
 
 
 def test_close_ends_the_thread_also_while_next_waits() -> None:
