@@ -3,11 +3,11 @@
 import json
 import re
 
-from google.protobuf import descriptor_pool, json_format
+from google.protobuf import json_format
 
 from protos.errors import ConfigError, Reason
-from protos.nearest import suggestion
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.unknown import unknown_field, unknown_value
 
 _FIELD = re.compile(r'Message type "(?P<owner>[\w.]+)" has no field named "(?P<name>[^"]+)"')
 _ENUM = re.compile(r"Invalid enum value (?P<name>\S+) for enum type (?P<owner>[\w.]+?)(?: at|\.*$)")
@@ -34,17 +34,12 @@ def parse(text: str, source: str) -> EasyRecConfig:
 
 
 def _explained(message: str, text: str, source: str) -> ConfigError:
-    pool = descriptor_pool.Default()
     if found := _FIELD.search(message):
-        owner = pool.FindMessageTypeByName(found["owner"])
-        detail = f"{owner.name} has no field {found['name']}; {suggestion(found['name'], owner.fields_by_name)}"
         line = _only_line(text, found["name"])
-        return ConfigError(detail, reason=Reason.UNKNOWN_FIELD, source=source, line=line)
+        return unknown_field(found["owner"], found["name"], source=source, line=line)
     if found := _ENUM.search(message):
-        values = pool.FindEnumTypeByName(found["owner"])
-        detail = f"{values.name} has no value {found['name']}; {suggestion(found['name'], values.values_by_name)}"
         line = _only_line(text, found["name"])
-        return ConfigError(detail, reason=Reason.BAD_VALUE, source=source, line=line)
+        return unknown_value(found["owner"], found["name"], source=source, line=line)
     place = _JSON_LINE.search(message)
     line = int(place[1]) if place else None
     reason = Reason.SYNTAX if message.startswith("Failed to load JSON") else Reason.BAD_VALUE

@@ -3,11 +3,11 @@
 import logging
 import re
 
-from google.protobuf import descriptor_pool, text_format
+from google.protobuf import text_format
 
 from protos.errors import ConfigError, Reason
-from protos.nearest import suggestion
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.unknown import unknown_field, unknown_value
 
 logger = logging.getLogger(__name__)
 
@@ -52,15 +52,10 @@ def parse(text: str, source: str) -> EasyRecConfig:
 def _explained(error: text_format.ParseError, source: str) -> ConfigError:
     message = str(error)
     line = error.GetLine()
-    pool = descriptor_pool.Default()
     if found := _FIELD.search(message):
-        owner = pool.FindMessageTypeByName(found["owner"])
-        detail = f"{owner.name} has no field {found['name']}; {suggestion(found['name'], owner.fields_by_name)}"
-        return ConfigError(detail, reason=Reason.UNKNOWN_FIELD, source=source, line=line)
+        return unknown_field(found["owner"], found["name"], source=source, line=line)
     if found := _ENUM.search(message):
-        values = pool.FindEnumTypeByName(found["owner"])
-        detail = f"{values.name} has no value {found['name']}; {suggestion(found['name'], values.values_by_name)}"
-        return ConfigError(detail, reason=Reason.BAD_VALUE, source=source, line=line)
+        return unknown_value(found["owner"], found["name"], source=source, line=line)
     if found := _EXTENSION.search(message):
         detail = f"extension {found['name']} is not known; name the module that registers it under plugins"
         return ConfigError(detail, reason=Reason.UNKNOWN_FIELD, source=source, line=line)
