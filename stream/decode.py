@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -73,7 +74,7 @@ def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 def assemble(pieces: Iterable[tuple[Sequence[int], pa.RecordBatch]], failures: Sequence[Failure], n: int) -> Decoded:
     """Join pieces, in order, into segments by schema.
 
-    A piece is the indices of its messages and its rows; one row per message, or one message for all its rows.
+    A piece is the indices of its messages and its rows, as many of each message.
     """
     groups: list[list[tuple[Sequence[int], pa.RecordBatch]]] = []
     for piece in pieces:
@@ -98,11 +99,9 @@ def _same_schema(left: pa.Schema, right: pa.Schema) -> bool:
 
 def _segment(group: list[tuple[Sequence[int], pa.RecordBatch]], first: int, stop: int) -> Segment:
     rows = concat([batch for _, batch in group])
-    if all(len(indices) == batch.num_rows for indices, batch in group):
-        message = np.concatenate([np.asarray(indices, np.int32) for indices, _ in group])
-        return Segment(rows=rows, message=message, row=np.zeros(len(message), np.int32), first=first, stop=stop)
-    counts = np.fromiter((batch.num_rows for _, batch in group), np.int64, len(group))
-    numbers = np.fromiter((indices[0] for indices, _ in group), np.int32, len(group))
+    numbers = np.fromiter(itertools.chain.from_iterable(indices for indices, _ in group), np.int32)
+    sizes = [(len(indices), batch.num_rows // len(indices)) for indices, batch in group]
+    counts = np.repeat([per for _, per in sizes], [messages for messages, _ in sizes])
     starts = np.cumsum(counts) - counts
     row = (np.arange(rows.num_rows, dtype=np.int64) - np.repeat(starts, counts)).astype(np.int32)
     return Segment(rows=rows, message=np.repeat(numbers, counts), row=row, first=first, stop=stop)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 import pyarrow as pa
 
 from stream.decode import DECODE_ERRORS, EMPTY, UNDECODABLE, Decoded, Failure, assemble, concat
+from stream.decode_alike import Layout
 
 _CONTINUATION = b"\xff\xff\xff\xff"
 _END_OF_STREAM = (b"", _CONTINUATION + bytes(4), bytes(4))
@@ -16,7 +17,8 @@ _MAX_SCHEMAS = 64
 class ArrowStreamDecoder:
     """The IPC stream format: schema, record batches, end. All batches of a message count as one.
 
-    A message whose schema bytes were seen before is read without parsing the schema again.
+    A message whose schema bytes were seen before is read without parsing the schema again, and messages of the last
+    one's layout are read together.
     """
 
     format = "ARROW_IPC"
@@ -24,20 +26,22 @@ class ArrowStreamDecoder:
     def __init__(self, columns: Collection[str] | None = None) -> None:
         self._columns = None if columns is None else frozenset(columns)
         self._schemas: dict[bytes, pa.Schema] = {}
+        self._layout: Layout | None = None
 
     def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
         """Decode a run of messages; those that are no IPC stream are failures."""
-        return _decode_each(payloads, self._decode_one)
+        return _decode_runs(payloads, self._decode_one, lambda: self._layout)
 
     def _decode_one(self, payload: bytes) -> pa.RecordBatch:
         schema_size = 8 + int.from_bytes(payload[4:8], "little")
         schema = self._schemas.get(payload[:schema_size])
-        batch = None if schema is None else _only_batch(payload, schema_size, schema)
-        if batch is None:
-            batch = _all_batches(payload)
-            self._remember(payload[:schema_size], batch.schema)
-            batch = plain(batch)
-        return _prune(batch, self._columns)
+        if schema is not None and (found := _only_batch(payload, schema_size, schema)) is not None:
+            batch, body, end = found
+            self._layout = Layout.of(payload, batch, body, end, self._columns)
+            return _prune(batch, self._columns)
+        batch = _all_batches(payload)
+        self._remember(payload[:schema_size], batch.schema)
+        return _prune(plain(batch), self._columns)
 
     def _remember(self, prefix: bytes, schema: pa.Schema) -> None:
         # Dictionaries come as messages of their own, which only the stream reader follows.
@@ -55,46 +59,70 @@ class ArrowBatchDecoder:
     def __init__(self, schema: pa.Schema, columns: Collection[str] | None = None) -> None:
         self._schema = schema
         self._columns = None if columns is None else frozenset(columns)
+        self._layout: Layout | None = None
 
     def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
         """Decode a run of messages; those that do not fit the declared schema are failures."""
-        return _decode_each(payloads, self._decode_one)
+        return _decode_runs(payloads, self._decode_one, lambda: self._layout)
 
     def _decode_one(self, payload: bytes) -> pa.RecordBatch:
-        batch = _only_batch(payload, 0, self._schema)
-        if batch is None:
+        found = _only_batch(payload, 0, self._schema)
+        if found is None:
             raise pa.ArrowInvalid("the message is not one record batch")
+        batch, body, end = found
+        self._layout = Layout.of(payload, batch, body, end, self._columns)
         return _prune(batch, self._columns)
 
 
-def _decode_each(payloads: Sequence[bytes | None], decode_one: Callable[[bytes], pa.RecordBatch]) -> Decoded:
+def _decode_runs(
+    payloads: Sequence[bytes | None],
+    decode_one: Callable[[bytes], pa.RecordBatch],
+    layout_of_last: Callable[[], Layout | None],
+) -> Decoded:
+    """Decode messages one by one, and together those that follow in the layout of the last one."""
     pieces: list[tuple[Sequence[int], pa.RecordBatch]] = []
     failures: list[Failure] = []
-    for index, payload in enumerate(payloads):
-        if not payload:
-            failures.append(Failure(index=index, reason=EMPTY, detail="no payload"))
+    index = 0
+    while index < len(payloads):
+        layout = layout_of_last()
+        stop = index
+        while layout is not None and stop < len(payloads) and layout.has(payloads[stop]):
+            stop += 1
+        if layout is not None and stop > index:
+            run = [payload for payload in payloads[index:stop] if payload is not None]
+            pieces.append((range(index, stop), layout.decode(run)))
+            index = stop
             continue
+        payload = payloads[index]
         try:
-            pieces.append(((index,), decode_one(payload)))
+            if payload:
+                pieces.append(((index,), decode_one(payload)))
+            else:
+                failures.append(Failure(index=index, reason=EMPTY, detail="no payload"))
         except DECODE_ERRORS as error:
             failures.append(Failure(index=index, reason=UNDECODABLE, detail=str(error)))
+        index += 1
     return assemble(pieces, failures, len(payloads))
 
 
-def _only_batch(payload: bytes, start: int, schema: pa.Schema) -> pa.RecordBatch | None:
-    """The record batch at `start`; None where there is none, or more than the end of the stream follows it."""
+def _only_batch(payload: bytes, start: int, schema: pa.Schema) -> tuple[pa.RecordBatch, int, int] | None:
+    """The record batch at `start`, and where its body starts and ends.
+
+    None where there is no batch, or more than the end of the stream follows it.
+    """
     reader = pa.BufferReader(payload)
     reader.seek(start)
     try:
         message = pa.ipc.read_message(reader)
     except EOFError:
         return None
-    if message.type != "record batch" or payload[reader.tell() :] not in _END_OF_STREAM:
+    end = reader.tell()
+    if message.type != "record batch" or payload[end:] not in _END_OF_STREAM:
         return None
     batch = pa.ipc.read_record_batch(message, schema)
     # Offsets and lengths come from outside: unchecked they would be read as addresses.
     batch.validate(full=True)
-    return batch
+    return batch, end - message.body.size, end
 
 
 def _all_batches(payload: bytes) -> pa.RecordBatch:
