@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from checkpointer.rows import TableRows, no_ids
-from recmodels.zch import kernels
+from recmodels.zch import bitmaps, kernels
 from recmodels.zch.arena import (
     ADMIT,
     BIT_BASE,
@@ -110,8 +110,8 @@ class SealedLookup:
     def _rows(self, number: int, evicted: Int64s) -> TableRows:
         lookup, arena, p = self.lookup, self.lookup.arena, self.lookup.arena.params[number]
         shard, memory = arena.shards[number], lookup.memory[number]
-        rows = np.empty(kernels.count_marked(arena.touched, p[BIT_BASE], p[ROWS]), np.int64)
-        kernels.marked_rows(arena.touched, p[BIT_BASE], p[ROWS], rows)
+        rows = np.empty(bitmaps.count_marked(arena.touched, p[BIT_BASE], p[ROWS]), np.int64)
+        bitmaps.marked_rows(arena.touched, p[BIT_BASE], p[ROWS], rows)
         ids, records = lookup.held(number, rows)
         if p[KIND] != DIRECT:
             order = np.argsort(ids)

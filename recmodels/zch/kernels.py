@@ -36,20 +36,11 @@ from recmodels.zch.arena import (
     UNADMITTED,
     WAYS,
 )
+from recmodels.zch.bitmaps import get_bit, set_bit
 from recmodels.zch.hashing import probe_start
 
 _CACHE_BITS = 11
 _CACHE = 1 << _CACHE_BITS
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _get_bit(words, bit):  # type: ignore[no-untyped-def]
-    return (words[bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _set_bit(words, bit):  # type: ignore[no-untyped-def]
-    words[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +69,7 @@ def place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit)
         if entries[base + at, 0] == EMPTY:
             return at
         seen = entries[base + at, 1]
-        if not _get_bit(pinned, bit + at):
+        if not get_bit(pinned, bit + at):
             if seen < expired_before:
                 return at
             if best < 0 or seen < best_seen:
@@ -221,7 +212,7 @@ def remap_train(  # type: ignore[no-untyped-def]
                     return fresh, i
                 out[i] = row
                 if tracked:
-                    _set_bit(touched, bit_base + row)
+                    set_bit(touched, bit_base + row)
             continue
         bucket_rows = p[BUCKET_ROWS]
         usable = bucket_rows - 1
@@ -267,7 +258,7 @@ def remap_train(  # type: ignore[no-untyped-def]
                 row = offset + at
                 slots[k] = row
             bit = bit_base + row
-            if not _get_bit(pinned, bit):
+            if not get_bit(pinned, bit):
                 if entries[entry_base + row, 1] < expired_before:
                     figures[t, EVICTIONS] += 1
                     new_table[fresh] = t
@@ -275,8 +266,8 @@ def remap_train(  # type: ignore[no-untyped-def]
                     new_id[fresh] = ids[k]
                     old_id[fresh] = EMPTY
                     fresh += 1
-                _set_bit(pinned, bit)
-                _set_bit(touched, bit)
+                set_bit(pinned, bit)
+                set_bit(touched, bit)
                 pinned_words[pins] = bit >> 6
                 pins += 1
                 if entries[entry_base + row, 1] < now:
@@ -319,8 +310,8 @@ def remap_train(  # type: ignore[no-untyped-def]
             old_id[fresh] = evicted
             fresh += 1
             bit = bit_base + row
-            _set_bit(pinned, bit)
-            _set_bit(touched, bit)
+            set_bit(pinned, bit)
+            set_bit(touched, bit)
             pinned_words[pins] = bit >> 6
             pins += 1
         figures[t, INSERTS] += fresh - before
@@ -365,48 +356,6 @@ def remap_read(values, starts, tables, params, entries, out):  # type: ignore[no
             at = find(entries, p[ENTRY_BASE] + offset, bucket_rows - 1, p[MAX_PROBE], row_id)
             out[i] = offset + (at if at >= 0 else bucket_rows - 1)
     return np.int64(-1)
-
-
-@njit(cache=True, nogil=True)
-def unpin(pinned, pinned_words, pinned_count):  # type: ignore[no-untyped-def]
-    """Release every pinned row."""
-    for i in range(pinned_count[0]):
-        pinned[pinned_words[i]] = 0
-    pinned_count[0] = 0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _ones(word):  # type: ignore[no-untyped-def]
-    """How many bits are set; LLVM makes one instruction of it."""
-    x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@njit(cache=True, nogil=True)
-def marked_rows(words, base, rows, out):  # type: ignore[no-untyped-def]
-    """The set bits of [base, base + rows), ascending, relative to base (a multiple of 64); returns how many."""
-    n = 0
-    first = base >> 6
-    for w in range((rows + 63) >> 6):
-        word = words[first + w]
-        while word:
-            lowest = word & (~word + np.uint64(1))
-            out[n] = w * 64 + np.int64(_ones(lowest - np.uint64(1)))
-            word ^= lowest
-            n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def count_marked(words, base, rows):  # type: ignore[no-untyped-def]
-    """How many bits of [base, base + rows) are set."""
-    n = np.int64(0)
-    first = base >> 6
-    for w in range((rows + 63) >> 6):
-        n += np.int64(_ones(words[first + w]))
-    return n
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ import torch
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
 from recmodels.errors import IdError
-from recmodels.zch import kernels
+from recmodels.zch import bitmaps, kernels
 from recmodels.zch.arena import (
     ADMIT,
     BUCKET_ROWS,
@@ -99,7 +99,7 @@ class RemappedLookup:
         arena = self.arena
         if arena.missed.any():
             self._zero_reserved()
-        kernels.unpin(arena.pinned, arena.pinned_words, arena.pinned_count)
+        bitmaps.unpin(arena.pinned, arena.pinned_words, arena.pinned_count)
 
     def _write(self, ids: Int64s, starts: Int64s, rows: Int64s) -> int:
         arena, n = self.arena, len(ids)

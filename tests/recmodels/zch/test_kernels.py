@@ -9,7 +9,7 @@ import torch
 from features import ZchSpec
 from recmodels.initializers import RowInit
 from recmodels.layout import TableSpec
-from recmodels.zch import kernels
+from recmodels.zch import bitmaps, kernels
 from recmodels.zch.arena import Arena, Shard, bucket_count
 
 Ints = np.ndarray
@@ -43,7 +43,7 @@ class Map:
         )  # fmt: skip
         assert bad == -1
         self.evicted += [old for old in new[3, :fresh].tolist() if old >= 0]
-        kernels.unpin(arena.pinned, arena.pinned_words, arena.pinned_count)
+        bitmaps.unpin(arena.pinned, arena.pinned_words, arena.pinned_count)
         return rows
 
     def read(self, ids: Ints) -> Ints:
