@@ -104,16 +104,15 @@ class LocalStore:
         except OSError as error:
             raise StoreError(f"deleting {path} in {self.url} failed: {_reason(error)}") from error
 
-    def tidy(self, prefix: str, *, before_ms: int) -> None:
-        """Remove temporary files that nobody has touched since, those of the root included, and empty subfolders."""
+    def tidy(self, prefix: str, *, older_ms: int) -> None:
+        """Remove temporary files, those of the root included, and empty subfolders.
+
+        Ages are those of the file system itself: a clock that jumps must not remove what is being written.
+        """
         folders = self.folders(prefix)
         for folder in ("", prefix, *folders):
-            if not (self.root / folder).is_dir():
-                continue
-            with os.scandir(self.root / folder) as entries:
-                left = [e.name for e in entries if e.name.startswith(TEMPORARY) and _modified_ms(e) < before_ms]
-            for name in left:
-                (self.root / folder / name).unlink(missing_ok=True)
+            for leftover in _leftovers(self.root / folder, older_ms):
+                leftover.unlink(missing_ok=True)
         for folder in folders:
             with suppress(OSError):  # not empty
                 (self.root / folder).rmdir()
@@ -237,8 +236,12 @@ def _reason(error: OSError) -> str:
     return f"{error.strerror or error} (errno {error.errno})"
 
 
-def _modified_ms(entry: "os.DirEntry[str]") -> float:
-    try:
-        return entry.stat().st_mtime * 1000
-    except FileNotFoundError:
-        return float("inf")
+def _leftovers(directory: Path, older_ms: int) -> list[Path]:
+    found = []
+    with suppress(FileNotFoundError):
+        changed = directory.stat().st_mtime
+        for path in directory.glob(f"{TEMPORARY}*"):
+            with suppress(FileNotFoundError):
+                if (changed - path.stat().st_mtime) * 1000 > older_ms:
+                    found.append(path)
+    return found

@@ -77,7 +77,7 @@ class MemoryStore:
         with self._lock:
             self._objects.pop(path, None)
 
-    def tidy(self, prefix: str, *, before_ms: int) -> None:
+    def tidy(self, prefix: str, *, older_ms: int) -> None:
         """Nothing is ever left here."""
 
     def _reached(self, point: str, step: str) -> None:

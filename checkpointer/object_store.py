@@ -88,7 +88,7 @@ class ObjectStore:
         except NotFoundError:
             return
 
-    def tidy(self, prefix: str, *, before_ms: int) -> None:
+    def tidy(self, prefix: str, *, older_ms: int) -> None:
         """Nothing is ever left in an object store: a put is whole or absent."""
 
     def prove_conditional_puts(self, probe: str) -> None:

@@ -122,7 +122,7 @@ def collect_garbage(
     remove_unfinished(store)
     faults.reached("collect.bases_deleted")
     for prefix in (LOG, f"{LOG}/blobs", BASES, f"{BASES}/blobs"):
-        store.tidy(prefix, before_ms=now_ms - _LEFTOVER_MS)
+        store.tidy(prefix, older_ms=_LEFTOVER_MS)
     logger.info("collected commits=%s bases=%s blobs=%s log_from=%s", len(commits), len(doomed), blobs, floor)
     return Collected(commits=len(commits), bases=len(doomed), blobs=blobs)
 

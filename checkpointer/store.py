@@ -46,8 +46,8 @@ class Store(Protocol):
     def delete(self, path: str) -> None:
         """Remove what is there; it is no error if nothing is."""
 
-    def tidy(self, prefix: str, *, before_ms: int) -> None:
-        """Remove what crashed writers left in a folder before a time, and its empty subfolders."""
+    def tidy(self, prefix: str, *, older_ms: int) -> None:
+        """Remove what crashed writers left in a folder, so much older than its latest change, and empty subfolders."""
 
 
 def check_path(path: str) -> None:

@@ -1,6 +1,7 @@
 """Every `Store` keeps the same promises: a directory, memory, the object-store client's memory, an S3 server."""
 
 import logging
+import os
 import threading
 import urllib.request
 import warnings
@@ -172,8 +173,8 @@ def test_delete_frees_the_name_and_may_be_repeated(store):
 def test_tidy_keeps_every_object(store):
     store.put_if_absent("log/blobs/1/x", b"1")
     store.put_if_absent("log/a", b"1")
-    store.tidy("log", before_ms=1 << 50)
-    store.tidy("log/blobs", before_ms=1 << 50)
+    store.tidy("log", older_ms=0)
+    store.tidy("log/blobs", older_ms=0)
     assert store.get("log/blobs/1/x") == store.get("log/a") == b"1"
 
 
@@ -251,3 +252,16 @@ def run(actions: list[Callable[[], None]]) -> None:
     for thread in threads:
         thread.join()
     assert not errors, errors
+
+
+def test_tidy_removes_only_what_is_much_older_than_the_latest_change(tmp_path):
+    store = LocalStore(tmp_path)
+    store.put_if_absent("log/a", b"1")
+    for name, age_s in (("fresh", 10), ("old", 7200)):
+        path = tmp_path / "log" / f".tmp-{name}"
+        path.write_bytes(b"half")
+        stamp = path.stat().st_mtime - age_s
+        os.utime(path, (stamp, stamp))
+    (tmp_path / "log/empty").mkdir()
+    store.tidy("log", older_ms=3_600_000)
+    assert sorted(path.name for path in (tmp_path / "log").iterdir()) == [".tmp-fresh", "a"]
