@@ -116,6 +116,7 @@ class Feed:
         if self._cuts is not None:
             raise CutReplayError(f"partition {key} cannot join a replay of recorded cuts")
         self._watermarks[key] = UNKNOWN_TIME
+        self._done = False
         self._reader.add(key, _judge(self._options, Progress(), key))
 
     def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
@@ -168,7 +169,7 @@ class Feed:
             return None
         count, over = sum(shares.rows), all(shares.exhausted)
         if count == 0 and not any(part.has_tail for part in pending):
-            self._done = all(ended)
+            self._done = all(ended) and (bool(keys) or not self._options.unbounded)
             return None
         taken = [
             part.take(rows, tail=flush)

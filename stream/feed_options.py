@@ -9,6 +9,7 @@ from enum import Enum
 import pyarrow as pa
 
 from protos import pipeline_pb2, stream_pb2
+from protos.sources import is_unbounded
 from stream.decode_schema import declared_schema
 from stream.errors import FeedError
 
@@ -51,6 +52,7 @@ class FeedOptions:
     linger_ms: int = 0
     prefetch_batches: int = 4
     drop_remainder: bool = False
+    unbounded: bool = False  # a feed without partitions waits for new ones instead of being finished
     max_dead_share: float = 0.5
     dead_window_rows: int = 10_000
 
@@ -106,6 +108,7 @@ class FeedOptions:
                 linger_ms=stream.linger_ms,
                 prefetch_batches=max(1, stream.prefetch_batches),
                 drop_remainder=data.drop_remainder,
+                unbounded=is_unbounded(config),
                 max_dead_share=stream.dead_letters.max_share,
                 dead_window_rows=stream.dead_letters.window_rows,
             )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 from stream.cursor import Cursor, PartitionKey
 from stream.duplicates import PartitionJudge
 from stream.judging import ChunkJudge
 from stream.segment import Pending
-from stream.source import Clock, Source
+from stream.source import Chunk, Clock, Source
 from stream.watermark import StreamWatermark
 
 logger = logging.getLogger(__name__)
@@ -99,12 +100,8 @@ class Reader:
         """Do what was posted; wait while every partition is full or ended. False: stop."""
         while True:
             with self.changed:
+                self.changed.wait_for(lambda: self.stopped or bool(self._tasks) or self._has_room())
                 tasks, self._tasks = self._tasks, []
-                if not tasks and not self.stopped:
-                    full = self._full()
-                    if full >= set(self.pending):
-                        self.changed.wait()
-                        continue
             for task in tasks:
                 task()
             if self.stopped:
@@ -112,13 +109,17 @@ class Reader:
             if not tasks:
                 return True
 
+    def _has_room(self) -> bool:
+        # Without partitions there are new ones to look out for.
+        return not self.pending or not self._full() >= set(self.pending)
+
     def _full(self) -> set[PartitionKey]:
         return self.ended | {key for key, waiting in self.pending.items() if waiting.available >= self._limit}
 
     def _step(self) -> None:
         """Read one chunk and judge it; notice partitions that ended."""
         self._hold()
-        chunk = self._source.read(_POLL_S)
+        chunk = self._read()
         segment = None if chunk is None else self._judge.judge(chunk)
         over = [key for key in self._open if key not in self.ended and self._source.ended(key)]
         lag, partitions = self._source.lag(), self._source.partitions()
@@ -135,6 +136,16 @@ class Reader:
                 self._watermark.end(key)
             if segment is not None or over:
                 self.changed.notify_all()
+
+    def _read(self) -> Chunk | None:
+        """Read a chunk; None after a while, also where the source did not wait."""
+        deadline = time.monotonic() + _POLL_S
+        chunk = self._source.read(_POLL_S)
+        left = deadline - time.monotonic()
+        if chunk is None and left > 0:
+            with self.changed:
+                self.changed.wait_for(lambda: self.stopped or bool(self._tasks), left)
+        return chunk
 
     def _hold(self) -> None:
         with self.changed:

@@ -354,6 +354,42 @@ def test_a_new_partition_joins_where_it_is_told() -> None:
     assert second is not None and second.partitions == (A, B) and second.counts == (2, 2)
 
 
+def test_a_feed_without_partitions_notices_the_first_one_of_an_unbounded_source() -> None:
+    memory = source({A: plain(0, 8)}, unbounded=True)
+    options = FeedOptions(**{**_fields(OPTIONS), "unbounded": True})
+    feed = Feed(memory, options, validate=validate, clock=lambda: 0.0, keys=())
+    assert feed.next(0.05) is None
+    assert not feed.finished
+    for part in plain(0, 8):
+        memory.append(B, batch(part))
+    deadline = time.monotonic() + 5
+    while B not in feed.known_partitions and time.monotonic() < deadline:
+        time.sleep(0.01)
+    feed.add_partition(B)
+    cut = feed.next(5.0)
+    feed.close()
+    assert cut is not None and cut.counts == (4,)
+
+
+def test_a_feed_without_partitions_of_a_bounded_source_is_finished_until_one_is_added() -> None:
+    feed = Feed(source({A: plain(0, 4)}), OPTIONS, validate=validate, clock=lambda: 0.0, keys=())
+    assert feed.next(5.0) is None
+    assert feed.finished
+    feed.add_partition(A)
+    assert [cut.counts for cut in drain(feed)] == [(4,)]
+    feed.close()
+
+
+def test_an_error_of_the_validation_is_raised() -> None:
+    def broken(rows: pa.RecordBatch) -> RowErrors:
+        raise ZeroDivisionError(str(rows.num_rows))
+
+    feed = Feed(source({A: plain(0, 3)}), OPTIONS, validate=broken, clock=lambda: 0.0)
+    with pytest.raises(ZeroDivisionError):
+        feed.next(5.0)
+    feed.close()
+
+
 def test_recorded_cuts_that_do_not_fit_are_refused() -> None:
     feed = Feed(source({A: plain(0, 3)}), OPTIONS, validate=validate, clock=lambda: 0.0, cuts=[(5,)])
     with pytest.raises(CutReplayError, match="takes 5 rows"):
