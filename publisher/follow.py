@@ -91,7 +91,7 @@ class Publisher:
             self._point()
         started = time.monotonic()
         # A commit whose step failed half-way, because of its storage, is judged again even if no other follows it.
-        self._head = head = self._pending.read(self._options.max_commits_at_once) or self._head
+        self._head = head = self._pending.read(self._portion) or self._head
         if head is None:
             return False
         outcome = self._judge_and_write(head)
@@ -105,6 +105,11 @@ class Publisher:
             self._refuse(head, outcome)
         self._head = None
         return True
+
+    @property
+    def _portion(self) -> int:
+        """How many waiting commits make one version: one where rows are capped, or a pause would trip the cap."""
+        return 1 if self._options.gate.max_rows is not None else self._options.max_commits_at_once
 
     def _recover(self, versions: list[int]) -> Published | None:
         """The newest complete version, unless it is damaged or not ours: then the next one starts from a base."""

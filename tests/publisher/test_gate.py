@@ -145,6 +145,16 @@ def test_row_cap_counts_net_rows(bench):
     assert bench.refusals(3) == ["too_many_rows"]
 
 
+def test_row_cap_does_not_trip_over_a_pause(bench):
+    bench.trainer.base()
+    bench.publish()
+    for number in range(5):
+        bench.trainer.commit({"user": [10 * number, 10 * number + 1]})
+    bench.publish(gate=GateOptions(max_rows=3))
+    assert bench.current().version == 6
+    assert bench.same(bench.held(bench.current()), bench.trainer.rows)
+
+
 def test_commit_under_another_contract_is_refused(bench):
     bench.trainer.base()
     follower = bench.publish()
