@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torchrec.distributed.embedding_types import KJTList
@@ -21,6 +22,7 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
 from recmodels.errors import ModelConfigError
+from recmodels.initializers import draw_rows, table_key
 from recmodels.layout import TableSpec
 from recmodels.zch.arena import Shard, bucket_count
 from recmodels.zch.lookup import RemappedLookup
@@ -30,10 +32,20 @@ _POOLING = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
 _DATA_TYPES = {"FP32": DataType.FP32, "FP16": DataType.FP16}
 
 
+def _draw(spec: TableSpec, seed: int, weight: torch.Tensor) -> None:
+    """The rows of a whole table, which has none yet when it is hashed."""
+    with torch.no_grad():
+        if spec.zch is not None or weight.is_meta:
+            weight.zero_()
+            return
+        rows = draw_rows(spec.init, table_key(seed, spec.name), np.arange(len(weight)), spec.dim)
+        weight.copy_(torch.from_numpy(rows))
+
+
 class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
     """Tables by their specs. Hashed tables work only once sharded: `forward` before that is refused.
 
-    Weights start as zeros: the sharded form draws rows itself, as a function of (seed, table, id) (initializers.py).
+    Rows are drawn as a function of (seed, table, id) (initializers.py), here and, shard by shard, once sharded.
     """
 
     def __init__(self, specs: Sequence[TableSpec], *, seed: int, device: torch.device) -> None:
@@ -46,7 +58,7 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
                 # The fused CPU kernel does not divide the gradient of a weighted mean: ours is a sum, divided outside.
                 pooling=_POOLING["sum" if spec.weighted else spec.pooling],
                 data_type=_DATA_TYPES[spec.data_type],
-                init_fn=nn.init.zeros_,
+                init_fn=partial(_draw, spec, seed),
             )
             for spec in specs
         ]

@@ -147,3 +147,12 @@ def test_first_rows_are_a_function_of_seed_table_and_id(lab: Any) -> None:
     init = parse_init_fn(spec["init_fn"], rows=64, dim=4)
     drawn = draw_rows(init, table_key(3, "b"), np.array([5]), 4)
     assert np.array_equal(first[0, 4:], drawn[0])
+
+
+def test_direct_tables_have_the_same_rows_before_and_after_sharding(lab: Any) -> None:
+    features = [lab.id_feature("b"), lab.id_feature("c", pooling="mean")]
+    layout = create_layout(features, lab.model_config(("deep", "DEEP", ["b", "c"])))
+    batch = lab.batch_of({"b": BAGS["b"], "c": BAGS["b"]})
+    alone = EmbeddingGroup(features, layout, torch.device("cpu"), seed=9)(batch)["deep"]
+    assert alone.any()
+    torch.testing.assert_close(alone, lab.online(features, seed=9).read(batch)["deep"])
