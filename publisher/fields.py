@@ -32,7 +32,7 @@ class Fields:
         try:
             value = json.loads(payload)
             same = canonical(value) == payload
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise VersionError(Reason.CORRUPT, f"{what} is not JSON: {error}") from error
         if not same:
             raise VersionError(Reason.CORRUPT, f"{what} is not canonical JSON: it was edited or damaged")

@@ -119,7 +119,9 @@ def test_manifest_that_left_out_a_delta_is_refused(signed):
     assert refusal(lambda: read_version(signed.store, 3)) is Reason.BROKEN_CHAIN
 
 
-@pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"format":1}', b'{"format":2}'])
+@pytest.mark.parametrize(
+    "payload", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"format":1}', b'{"format":2}', b"[" * 100_000]
+)
 def test_garbage_in_place_of_a_manifest_is_refused(signed, payload):
     overwrite(signed, signed.current().path, payload)
     refusal(lambda: read_version(signed.store, 3))
