@@ -8,6 +8,7 @@ from protos.dispositions import check
 from protos.kafka_uri import is_kafka_uri
 from protos.load import load_config
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.secrets import secret_part
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,9 @@ def reading_from(config: EasyRecConfig, path: str) -> EasyRecConfig:
 
     Who trains on a topic evaluates on files: `.parquet`, `.csv` and `kafka://` say themselves what they are.
     """
+    found = secret_part(path) if "://" in path else None
+    if found is not None:
+        raise UsageError(f"the input carries {found} in its URI; secrets are named by file in the configuration")
     kinds = {".parquet": ParquetDataset, ".csv": CsvDataset}
     kind = next((kind for suffix, kind in kinds.items() if path.endswith(suffix)), config.data_config.dataset_type)
     if is_kafka_uri(path):

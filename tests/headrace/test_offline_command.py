@@ -85,6 +85,12 @@ def test_train_evaluate_predict_export_and_publish(trained: Path, tmp_path: Path
     assert json.loads(headrace("status", model, "--json").stdout)["version"]["served"] == version.version
 
 
+def test_evaluate_refuses_a_secret_without_repeating_it(headrace: Any, write_config: Callable[..., Path]) -> None:
+    ran = headrace("evaluate", write_config(), "--input", "kafka://b:1/t?group.id=g&sasl.password=hunter2")
+    assert ran.code == 2
+    assert "hunter2" not in ran.errors
+
+
 def test_evaluate_names_an_input_that_fits_no_data_set(headrace: Any, write_config: Callable[..., Path]) -> None:
     ran = headrace("evaluate", write_config(), "--input", "rows.txt")
     assert ran.code == 2
