@@ -67,6 +67,8 @@ class KafkaSource:
             cursor = cursors.get(key)
             at = self._cursor(key, fresh[key]) if cursor is None else self._checked(cursor, low[key], ends[key])
             self._open(key, at, ends[key])
+            if cursor is None and self._options.start == "TIMESTAMP":
+                self._parts[key].from_ms = self._options.start_timestamp_ms
         self._check_epochs(low)
         self._client.consumer.assign([_assignment(self._parts[key].fetched) for key in keys])
         _log.info("event=assigned partitions=%s", len(keys))

@@ -25,6 +25,7 @@ class Partition:
     given: Cursor
     end: int | None = None  # the offset at which reading stops
     stop_ms: int | None = None  # or the message time
+    from_ms: int | None = None  # pass over what comes before the first message of that time
     caught_up: bool = False  # no message is known to follow
     paused: bool = False
     high: int = 0  # the log's end as last seen
@@ -44,6 +45,11 @@ class Partition:
                 f"{self._name}: message {offsets[0]} came after {self.fetched.offset - 1}: the log was rewritten"
             )
         times = np.fromiter((message.timestamp()[1] for message in messages), np.int64, len(messages))
+        if self.from_ms is not None:
+            early = self._early(self.from_ms, offsets, times)
+            messages, offsets, times = messages[early:], offsets[early:], times[early:]
+            if not messages:
+                return
         count = self._cut(offsets, times)
         self.high = max(self.high, int(offsets[-1]) + 1)
         for run in _by_epoch(messages[:count]):
@@ -55,6 +61,15 @@ class Partition:
     @property
     def _name(self) -> str:
         return f"topic {self.fetched.topic} partition {self.fetched.partition}"
+
+    def _early(self, from_ms: int, offsets: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> int:
+        """How many messages to pass over: Tansu answers every question for a time with the log's start."""
+        found = np.flatnonzero(times >= from_ms)
+        early = int(found[0]) if len(found) else len(offsets)
+        self.reach(int(offsets[early]) if len(found) else int(offsets[-1]) + 1)
+        if len(found):
+            self.from_ms = None
+        return early
 
     def _cut(self, offsets: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> int:
         """How many of the messages lie before the end; a message at or after the stop time sets it."""

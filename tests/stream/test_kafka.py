@@ -95,6 +95,21 @@ def test_source_starts_at_a_timestamp(kafka_broker) -> None:
 
 
 @pytest.mark.parametrize("broker", ["embedded_broker", "kafka_broker"])
+@pytest.mark.parametrize(("stamp", "ids"), [(0, [0, 1, 2, 3, 4]), (1003, [3, 4]), (1004, [4]), (9000, [])])
+def test_source_gives_what_follows_a_timestamp(
+    request: pytest.FixtureRequest, broker: str, stamp: int, ids: list[int]
+) -> None:
+    served = request.getfixturevalue(broker)
+    topic = served.topic()
+    served.produce(topic, [_message(i) for i in range(5)], timestamps=[1000, 1002, 1001, 1003, 1004])
+    options = {"start": "TIMESTAMP", "start_timestamp_ms": stamp, "stop_at_end": True}
+    with closing(_source(served.bootstrap, topic, **options)) as source:
+        source.start(source.partitions(), {})
+        assert _ids(_drain(source, (topic, 0))) == ids
+        assert source.position((topic, 0)).offset == 5
+
+
+@pytest.mark.parametrize("broker", ["embedded_broker", "kafka_broker"])
 def test_source_stops_at_the_end_seen_at_start(request: pytest.FixtureRequest, broker: str) -> None:
     served = request.getfixturevalue(broker)
     topic = served.topic(partitions=2)
