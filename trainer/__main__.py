@@ -29,6 +29,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     )
     for noisy in ("torchrec", "torch.fx", "torch.distributed"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
+    logging.getLogger("trainer").info("stage=importing")
     # Importing takes seconds: a standby is worth having because it has done that before it waits.
     from checkpointer.faults_kill import faults_from
     from protos.load import load_config

@@ -1,5 +1,6 @@
 """The continuous loop: learn from one batch after the other, and commit what was learnt when it is due."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from trainer.options import TrainOptions
 from trainer.position import Position
 from trainer.prefetch import Prefetcher, Prepared
 from trainer.workers import Decision, Vote, Workers
+
+logger = logging.getLogger(__name__)
 
 _WAIT_S = 0.02
 _LOGGED = ("auc", "auc_window", "log_loss", "normalized_entropy", "calibration", "rows")
@@ -46,6 +49,7 @@ class Trainer:
         self._stop = stop
         self._clock = clock
         self._loss = torch.zeros(())
+        self._learned = False
 
     def run(self, prefetcher: Prefetcher, feed: Feed) -> bool:
         """Run over one pass of the source; True when it ended, False when something else ended the run.
@@ -97,6 +101,9 @@ class Trainer:
         event_time_ms = self._position.observe(decision.event_time_ms)
         self._loss = self._learner.step(batch, scale=scale, event_time_ms=event_time_ms)
         self._position.step += 1
+        if not self._learned:
+            self._learned = True
+            logger.info("stage=first_step step=%d", self._position.step)
 
     def _done(self) -> bool:
         return 0 < self._options.num_steps <= self._position.step

@@ -64,12 +64,16 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     features = create_features(config)
     store = open_store(options.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), launch.faults)
     with ExitStack() as stack:
+        logger.info("stage=imported")
         if launch.rank.rank == 0:
             stack.callback(_hold(config, launch, stop).release)
+        logger.info("stage=held")
         workers = Workers(launch.rank)
+        logger.info("stage=joined")
         stack.callback(workers.close)
         writer = _open_writer(store, launch) if workers.rank == 0 else None
         learner = create_learner(config, features, device=torch.device("cpu"), faults=launch.faults)
+        logger.info("stage=built")
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         position = resume(CommitLog(store), seq, learner, workers, seed=options.seed)
         monitor = _open_monitor(options, launch)
