@@ -140,7 +140,7 @@ def test_no_answer_is_torn_while_versions_flip_every_few_milliseconds(model: tup
         with ThreadPoolExecutor(3) as pool:
             askers = [pool.submit(ask, rows) for rows in (1, 7, IDS)]
             try:
-                for number in range(2, 400):
+                for number in range(2, 202):
                     back = number % 50 == 0
                     writer.publish(number, writer.everything(float(number)), rebase=number % 70 == 0)
                     if back:
@@ -149,8 +149,8 @@ def test_no_answer_is_torn_while_versions_flip_every_few_milliseconds(model: tup
             finally:
                 done.set()
             seen = [versions for asker in askers for versions in [asker.result()]]
-    assert sum(map(len, seen)) > 500
-    assert len({version for versions in seen for version in versions}) > 100
+    assert sum(map(len, seen)) > 200
+    assert len({version for versions in seen for version in versions}) > 50
 
 
 @pytest.mark.timeout(120)
