@@ -25,7 +25,7 @@ def changes(draw):
     }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(changes(), st.booleans(), st.integers(0, 9)), min_size=1, max_size=20))
 def test_base_and_deltas_are_the_full_state(kit, steps):
     store = MemoryStore()

@@ -167,12 +167,12 @@ def test_options_come_from_the_configuration():
 
 
 def test_many_commits_stay_few_files_and_a_short_restore(kit, tmp_path):
-    """A day of half-second commits, small: 2,000 commits under the default cadence of compaction."""
+    """A day of half-second commits, small: 1,000 commits under the default cadence of compaction."""
     clock = [0]
     store = MemoryStore()
     trainer = kit.toy(store, kit.options(clock=lambda: clock[0]))
     options = RetentionOptions(keep_log_ms=60_000)
-    for step in range(2_000):
+    for step in range(1_000):
         clock[0] += 500
         trainer.commit([kit.rows([step % 97, step % 89 + 100], step)])
         if step % 10 == 0:
@@ -190,7 +190,7 @@ def test_the_log_of_a_long_window_is_collected_too(kit, tmp_path):
     store = MemoryStore()
     trainer = kit.toy(store, kit.options(clock=lambda: clock[0]))
     options = RetentionOptions(compact_after_commits=10, keep_bases=2, keep_log_ms=100_000)
-    for step in range(1_000):
+    for step in range(600):
         clock[0] += 500
         trainer.commit([kit.rows([step % 7], step)])
         if step % 5 == 0:
