@@ -34,6 +34,8 @@ class ServeOptions:
     notifications: Notifications | None = None
     poll_s: float = 0.05
     max_request_bytes: int = 16 << 20
+    # A row of one byte becomes kilobytes of activations: the limit on bytes does not bound memory.
+    max_rows: int = 1 << 16
     max_concurrent: int = 64
     drain_s: float = 10.0
     staleness_alert_s: float = 5.0
@@ -48,6 +50,7 @@ class ServeOptions:
         positive = {
             "poll_interval_ms": self.poll_s,
             "max_request_bytes": self.max_request_bytes,
+            "max_rows": self.max_rows,
             "max_concurrent_requests": self.max_concurrent,
             "workers": self.workers,
         }

@@ -53,8 +53,8 @@ def _bad(message: str) -> RequestError:
     return RequestError(400, message)
 
 
-def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn]) -> pa.RecordBatch:
-    """Turn the tensors of a request into rows; a request without rows is refused."""
+def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_rows: int) -> pa.RecordBatch:
+    """Turn the tensors of a request into rows; a request without rows, or with more than `max_rows`, is refused."""
     wanted = {column.name: column for column in columns}
     given = _collect(inputs, wanted)
     missing = [name for name in wanted if name not in given]
@@ -64,6 +64,8 @@ def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn]) -> pa.
     count = max((len(array) for array in arrays.values()), default=0)
     if count == 0:
         raise _bad(f"input {next(iter(wanted), '')!r} is empty: the request holds no rows")
+    if count > max_rows:
+        raise RequestError(413, f"the request holds {count} rows, at most {max_rows} are answered at once; split it")
     fitted = [_fit(array, count, wanted[name]) for name, array in arrays.items()]
     return pa.RecordBatch.from_arrays(fitted, names=list(arrays))
 

@@ -248,7 +248,7 @@ class InferenceServer:
             try:
                 _check_version(version, side)
                 request = parse_request(body, header_length)
-                rows = to_rows(request.inputs, side.columns)
+                rows = to_rows(request.inputs, side.columns, self._options.max_rows)
                 predictions = side.predict(rows)
                 answered = encode_response(request, self._options.name, str(side.number), predictions)
             except RequestError as error:

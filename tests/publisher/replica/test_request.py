@@ -17,7 +17,7 @@ def tensor(name: str, data: object, datatype: str = "INT64", shape: tuple[int, .
 
 
 def rows(*tensors: Tensor, columns: tuple[InputColumn, ...] = COLUMNS) -> dict[str, list[object]]:
-    return {k: v for k, v in to_rows({t.name: t for t in tensors}, columns).to_pydict().items()}
+    return {k: v for k, v in to_rows({t.name: t for t in tensors}, columns, max_rows=3).to_pydict().items()}
 
 
 def test_rows_of_scalars_and_strings() -> None:
@@ -121,3 +121,9 @@ def test_lengths_near_the_limit_of_int64_do_not_wrap() -> None:
     wrapping = tensor("clicks.lengths", [2**63 - 1, 2**63 - 1])
     with pytest.raises(RequestError, match="adds up to"):
         rows(USER, tensor("clicks.values", []), wrapping)
+
+
+def test_more_rows_than_are_answered_at_once_are_refused() -> None:
+    with pytest.raises(RequestError, match="the request holds 4 rows, at most 3 are answered at once") as caught:
+        rows(tensor("user_id", [1]), tensor("clicks", [1, 2, 3, 4]))
+    assert caught.value.status == 413
