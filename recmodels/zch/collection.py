@@ -35,11 +35,9 @@ _DATA_TYPES = {"FP32": DataType.FP32, "FP16": DataType.FP16}
 def _draw(spec: TableSpec, seed: int, weight: torch.Tensor) -> None:
     """The rows of a whole table, which has none yet when it is hashed."""
     with torch.no_grad():
-        if spec.zch is not None or weight.is_meta:
-            weight.zero_()
-            return
-        rows = draw_rows(spec.init, table_key(seed, spec.name), np.arange(len(weight)), spec.dim)
-        weight.copy_(torch.from_numpy(rows))
+        if spec.zch is None and not weight.is_meta:
+            rows = draw_rows(spec.init, table_key(seed, spec.name), np.arange(len(weight)), spec.dim)
+            weight.copy_(torch.from_numpy(rows))
 
 
 class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
@@ -58,11 +56,14 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
                 # The fused CPU kernel does not divide the gradient of a weighted mean: ours is a sum, divided outside.
                 pooling=_POOLING["sum" if spec.weighted else spec.pooling],
                 data_type=_DATA_TYPES[spec.data_type],
-                init_fn=partial(_draw, spec, seed),
+                # TorchRec calls this for shards too, and does not say which: rows are drawn below and in RemappedLookup.
+                init_fn=nn.init.zeros_,
             )
             for spec in specs
         ]
         super().__init__(tables=tables, is_weighted=specs[0].weighted, device=device)
+        for spec in specs:
+            _draw(spec, seed, self.embedding_bags[spec.name].weight)
         self.specs = tuple(specs)
         self.seed = seed
 
