@@ -1,8 +1,8 @@
 """Figure recovery: from kill -9 of a trainer to the first new optimizer step, cold and with a warm standby.
 
 A trainer of the shared shape fills its tables with uniform ids from a real Apache Kafka, the log is compacted, and it
-learns on from 10,000 events a second, committing every half second, until it gets SIGKILL. Cold, this process sees it die
-and starts another one, as a supervisor does. With a standby, that one has imported and waits for the lock. The split
+learns on from 10,000 events a second, committing every half second, until it gets SIGKILL. Cold, this process sees that
+and starts another one, as a supervisor does. A standby has imported and waits for the lock. The split
 comes from the times of the trainer's own log lines; `detection` ends when the new process is started, or has the lock.
 """
 
