@@ -56,7 +56,7 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
                 # The fused CPU kernel does not divide the gradient of a weighted mean: ours is a sum, divided outside.
                 pooling=_POOLING["sum" if spec.weighted else spec.pooling],
                 data_type=_DATA_TYPES[spec.data_type],
-                # TorchRec calls this for shards too, and does not say which: rows are drawn below and in RemappedLookup.
+                # TorchRec calls this for shards too, without saying which; rows are drawn below and in RemappedLookup.
                 init_fn=nn.init.zeros_,
             )
             for spec in specs
