@@ -93,7 +93,8 @@ class CommitDesk:
     def finish(self) -> None:
         """Commit everything learnt, and wait until it is durable."""
         self._wait()
-        if self._needs_base or self._position.moves != self._last_moves:
+        # A commit is of all ranks or of none: one that has nothing to add takes part.
+        if self._workers.any(self._needs_base or self._position.moves != self._last_moves):
             self._commit()
             self._wait()
         if self._failures:

@@ -96,6 +96,14 @@ class Workers:
             raise WorkerError(f"rank {self.rank} lost the other ranks before a step: {error}") from error
         return Decision.of(torch.stack(votes).numpy())
 
+    def any(self, flag: bool) -> bool:
+        """Whether `flag` holds on some rank; every rank calls this at the same place of its loop."""
+        if self.world_size == 1:
+            return flag
+        total = torch.tensor([int(flag)])
+        dist.all_reduce(total)
+        return bool(total.item())
+
     def gather(self, payload: bytes) -> list[bytes]:
         """Give every rank's `payload` to every rank, in rank order; for the commit thread."""
         if self.world_size == 1:
