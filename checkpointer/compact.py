@@ -34,7 +34,7 @@ def compact(store: Store, seq: int | None = None, *, seen_window_ms: int | None 
         return steps.base
     state = read_plan(store, steps)
     if seen_window_ms is not None:
-        _prune(state, seen_window_ms)
+        prune_seen(state.stream, seen_window_ms)
     refs, written = _write(store, state)
     logical = state_digest(written, state.dense, state.stream, state.commit.step)
     base = Base(commit=state.commit, logical=logical, blobs=refs)
@@ -112,9 +112,3 @@ def _digested(tables: Iterable[TableRows], digest: TablesDigest) -> Iterator[Tab
     for rows in tables:
         digest.add(rows)
         yield rows
-
-
-def _prune(state: Restored, window_ms: int) -> None:
-    times = [mark.event_time_ms for stream in state.stream for mark in stream.watermarks]
-    if times:
-        prune_seen(state.stream, max(times) - window_ms)

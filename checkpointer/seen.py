@@ -24,12 +24,18 @@ def with_seen(states: Sequence[Sequence[StreamState]]) -> list[StreamState]:
     return newest
 
 
-def prune_seen(states: Sequence[StreamState], oldest_ms: int) -> None:
-    """Drop what is older than a duplicate window can reach, in place."""
+def prune_seen(states: Sequence[StreamState], window_ms: int) -> None:
+    """Drop what a duplicate window can no longer reach, in place.
+
+    The window of a partition follows that partition's own watermark; one without a watermark keeps everything.
+    """
+    marks = {(mark.topic, mark.partition): mark.event_time_ms for state in states for mark in state.watermarks}
     for state in states:
         for seen in state.seen:
+            if (seen.topic, seen.partition) not in marks:
+                continue
             times = np.asarray(seen.event_time_ms, np.int64)
-            kept = times >= oldest_ms
+            kept = times >= marks[seen.topic, seen.partition] - window_ms
             ids = np.asarray(seen.ids, np.uint64)[kept]
             del seen.ids[:], seen.event_time_ms[:]
             seen.ids.extend(ids.tolist())

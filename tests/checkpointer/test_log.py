@@ -8,6 +8,8 @@ from checkpointer.commit import log_path
 from checkpointer.epoch import EPOCH_PATH
 from checkpointer.errors import ChainError, Flaw, NotCommittedError
 from checkpointer.memory_store import MemoryStore
+from checkpointer.seen import prune_seen
+from protos.commit_pb2 import SeenIds, StreamState, Watermark
 
 
 def test_restore_gives_back_every_commit(store, kit):
@@ -192,6 +194,20 @@ def test_restore_gathers_the_ids_seen_since_the_base(store, kit):
     seen = CommitLog(store).restore().stream[0].seen[0]
     times = dict(zip(seen.ids, seen.event_time_ms, strict=True))
     assert sorted(set(times.values())) == [3000, 4000, 5000]
+
+
+def test_a_base_keeps_what_the_window_of_a_partition_that_lags_still_reaches():
+    ahead, behind, unknown = (
+        SeenIds(topic="events", partition=partition, ids=[1, 2], event_time_ms=times)
+        for partition, times in ((0, [9_000, 100_000]), (1, [1_000, 2_000]), (2, [0, 1]))
+    )
+    marks = [
+        Watermark(topic="events", partition=partition, event_time_ms=at) for partition, at in ((0, 100_000), (1, 2_000))
+    ]
+    # Two ranks, each with a partition of its own; `with_seen` puts all ids on the first.
+    states = [StreamState(seen=[ahead, behind, unknown], watermarks=marks[:1]), StreamState(watermarks=marks[1:])]
+    prune_seen(states, 1_500)
+    assert [list(seen.ids) for seen in states[0].seen] == [[2], [1, 2], [1, 2]]
 
 
 def test_restore_of_an_empty_directory_says_so(store):
