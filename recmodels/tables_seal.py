@@ -141,7 +141,8 @@ class SealedLookup:
         starts, tables = np.array([0, len(ids)], np.int64), np.array([number], np.int64)
         kernels.remap_read(ids, starts, tables, arena.params, arena.entries, rows)
         bucket_rows = arena.params[number, BUCKET_ROWS]
-        return ids[rows % bucket_rows == bucket_rows - 1]
+        absent: Int64s = ids[rows % bucket_rows == bucket_rows - 1]
+        return absent
 
     def _admission(self, number: int, dropped: Int64s) -> TableRows:
         arena, p = self.lookup.arena, self.lookup.arena.params[number]

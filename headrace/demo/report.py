@@ -5,10 +5,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from headrace.demo.chart import Line, chart
-
-Figure = tuple[str, Sequence[Line], str, str, bool]
-"""(title, lines, x label, y label, whether the y axis begins at zero)."""
+from headrace.demo.chart import chart
+from headrace.demo.curves import Figure
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1f2328;max-width:1320px;margin:2rem auto;padding:0 1rem}
@@ -30,8 +28,8 @@ def write_report(path: Path, *, summary: Mapping[str, object], figures: Sequence
         f"<tr><td>{html.escape(name)}</td><td>{html.escape(_show(value))}</td></tr>" for name, value in summary.items()
     )
     charts = "".join(
-        chart(title, lines, x_label=x_label, y_label=y_label, zero=zero)
-        for title, lines, x_label, y_label, zero in figures
+        chart(figure.title, figure.lines, x_label=figure.x_label, y_label=figure.y_label, zero=figure.zero)
+        for figure in figures
     )
     path.write_text(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>headrace demo</title>'

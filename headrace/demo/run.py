@@ -2,12 +2,11 @@
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.live import Live
@@ -15,13 +14,13 @@ from rich.live import Live
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
 from headrace.demo import movielens
-from headrace.demo.chart import Line
 from headrace.demo.client import Client, Observed
+from headrace.demo.curves import Figure, Recorded, figures
 from headrace.demo.errors import DemoError
-from headrace.demo.measure import CommitPoint, commit_points, percentiles, rows_covered, second_half_auc, staleness_ms
+from headrace.demo.measure import commit_points, percentiles, rows_covered, second_half_auc, staleness_ms
 from headrace.demo.processes import Child, free_port, spawn, wait_for
 from headrace.demo.producer import EventProducer, create_topics
-from headrace.demo.report import Figure, write_report, write_summary
+from headrace.demo.report import write_report, write_summary
 from headrace.demo.view import Sample, table
 from publisher.versions import list_versions, read_pointer, read_version
 from stream.broker import EmbeddedBroker
@@ -66,9 +65,9 @@ def demo(options: DemoOptions, *, env: Mapping[str, str], console: Console) -> d
         create_topics(broker.bootstrap, TOPIC, f"{TOPIC}.dead")
         config = _write_config(options, broker.bootstrap)
         run = _run_loop(options, events, config, broker.bootstrap, env={**env, "OMP_NUM_THREADS": "1"}, console=console)
-    summary, figures = _measure(options, events, run)
+    summary, drawn = _measure(options, events, run)
     write_summary(options.out / "summary.json", summary)
-    write_report(options.out / "report.html", summary=summary, figures=figures)
+    write_report(options.out / "report.html", summary=summary, figures=drawn)
     return summary
 
 
@@ -196,76 +195,17 @@ def _measure(options: DemoOptions, events: pa.Table, run: Run) -> tuple[dict[str
         "train_examples_per_s": round((training[-1].trained - training[0].trained) / seconds, 1),
         "wall_s": round(run.wall_s, 1),
     }
-    return summary, _figures(run, points, baseline, labels, stale_at, stale)
-
-
-def _figures(
-    run: Run,
-    points: list[CommitPoint],
-    baseline: np.ndarray,
-    labels: np.ndarray,
-    stale_at: np.ndarray,
-    stale: np.ndarray,
-) -> list[Figure]:
-    """The curves of the report."""
-    trained = np.array([point.trained for point in points], float)
-    marks = np.linspace(len(labels) / 50, len(labels), 50).astype(int)
-    item_mean = np.array([movielens.auc(baseline[:mark], labels[:mark]) for mark in marks])
-    at = np.array([sample.at for sample in run.samples])
-    began = run.producer.sent_at[0] if len(run.producer.sent_at) else run.began
-    sent_at = np.array(run.observed.sent_at)
-    return [
-        (
-            "Progressive AUC against a running item mean",
-            [
-                Line(name="headrace, all so far", x=trained, y=np.array([point.auc for point in points])),
-                Line(name="headrace, window", x=trained, y=np.array([point.auc_window for point in points])),
-                Line(name="item mean", x=marks.astype(float), y=item_mean),
-            ],
-            "events trained",
-            "AUC",
-            False,
-        ),
-        (
-            "Events in and trained",
-            [
-                Line(name="in", x=at, y=_each(run, lambda sample: sample.sent)),
-                Line(name="trained and committed", x=at, y=_each(run, lambda sample: sample.trained)),
-                Line(name="lag", x=at, y=_each(run, lambda sample: max(0, sample.sent - sample.trained))),
-            ],
-            "seconds",
-            "events",
-            True,
-        ),
-        (
-            "Staleness: event produced to first answer that knows it",
-            [Line(name="staleness", x=stale_at - began, y=stale)],
-            "seconds",
-            "ms",
-            True,
-        ),
-        (
-            "Commits and the version that answers",
-            [
-                Line(name="newest commit", x=at, y=_each(run, lambda sample: sample.commits), step=True),
-                Line(name="version serving", x=at, y=_each(run, lambda sample: sample.version), step=True),
-            ],
-            "seconds",
-            "number",
-            True,
-        ),
-        (
-            "Request latency (1 user, 20 items)",
-            [Line(name="latency", x=sent_at - began, y=np.array(run.observed.latency_ms))],
-            "seconds",
-            "ms",
-            True,
-        ),
-    ]
-
-
-def _each(run: Run, value: Callable[[Sample], float]) -> np.ndarray:
-    return np.array([value(sample) for sample in run.samples], float)
+    recorded = Recorded(
+        began=run.producer.sent_at[0] if len(run.producer.sent_at) else run.began,
+        samples=run.samples,
+        observed=run.observed,
+        points=points,
+        scores=baseline,
+        labels=labels,
+        stale_at=stale_at,
+        stale_ms=stale,
+    )
+    return summary, figures(recorded)
 
 
 def _ready(port: int) -> bool:

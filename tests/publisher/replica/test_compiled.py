@@ -36,6 +36,19 @@ class AnyGroups(Witness):
         return super().forward(groups[0])
 
 
+def compiled_artefact(writer: VersionWriter, scratch: Path) -> Artefact:
+    with torch.random.fork_rng():
+        payload = compile_dense("aot_inductor", AnyGroups(), (13,), scratch)
+    host = this_host()
+    return Artefact(
+        runtime="aot_inductor",
+        blob=writer._put("compiled", payload, "pt2"),
+        torch=host.torch,
+        machine=host.machine,
+        isa=" ".join(sorted(host.isa)),
+    )
+
+
 @pytest.mark.timeout(280)
 def test_compiled_half_takes_over_and_no_answer_is_torn(
     store: MemoryStore, writer: VersionWriter, tmp_path: Path
@@ -67,16 +80,7 @@ def test_compiled_half_takes_over_and_no_answer_is_torn(
                 runtimes.add(side.dense.runner.runtime)
         return runtimes
 
-    with torch.random.fork_rng():
-        payload = compile_dense("aot_inductor", AnyGroups(), (13,), tmp_path)
-    host = this_host()
-    compiled = Artefact(
-        runtime="aot_inductor",
-        blob=writer._put("compiled", payload, "pt2"),
-        torch=host.torch,
-        machine=host.machine,
-        isa=" ".join(sorted(host.isa)),
-    )
+    compiled = compiled_artefact(writer, tmp_path)
     with ThreadPoolExecutor(2) as pool:
         asking = [pool.submit(ask) for _ in range(2)]
         try:
