@@ -1,4 +1,4 @@
-"""Two ranks under torchrun's agent: uneven partitions, fewer partitions than ranks, and going on at another world size."""
+"""Two ranks under torchrun's agent: uneven partitions, fewer of them than ranks, another world size."""
 
 import os
 import subprocess
