@@ -538,7 +538,7 @@ class IdFeature(_message.Message):
     def __init__(self, feature_name: _Optional[str] = ..., expression: _Optional[str] = ..., embedding_name: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., hash_bucket_size: _Optional[int] = ..., num_buckets: _Optional[int] = ..., vocab_list: _Optional[_Iterable[str]] = ..., vocab_dict: _Optional[_Mapping[str, int]] = ..., value_dim: _Optional[int] = ..., pooling: _Optional[str] = ..., default_value: _Optional[str] = ..., separator: _Optional[str] = ..., weighted: _Optional[bool] = ..., init_fn: _Optional[str] = ..., use_mask: _Optional[bool] = ..., zch: _Optional[_Union[ZeroCollisionHash, _Mapping]] = ..., vocab_file: _Optional[str] = ..., asset_dir: _Optional[str] = ..., dynamicemb: _Optional[_Union[DynamicEmbedding, _Mapping]] = ..., fg_encoded_default_value: _Optional[str] = ..., default_bucketize_value: _Optional[int] = ..., fg_value_type: _Optional[str] = ..., trainable: _Optional[bool] = ..., stub_type: _Optional[bool] = ..., data_type: _Optional[str] = ..., embedding_constraints: _Optional[_Union[_sharding_pb2.ParameterConstraints, _Mapping]] = ..., sequence_length: _Optional[int] = ..., sequence_delim: _Optional[str] = ..., sequence_fields: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class KvDotProduct(_message.Message):
-    __slots__ = ("feature_name", "query", "document", "embedding_name", "embedding_dim", "boundaries", "separator", "kv_delimiter", "normalizer", "pooling", "default_value", "init_fn", "use_mask", "fg_encoded_default_value", "trainable", "stub_type", "data_type", "autodis", "mlp", "embedding_constraints", "sequence_length", "sequence_delim", "sequence_fields")
+    __slots__ = ("feature_name", "query", "document", "embedding_name", "embedding_dim", "boundaries", "separator", "kv_delimiter", "normalizer", "pooling", "default_value", "init_fn", "use_mask", "fg_encoded_default_value", "trainable", "stub_type", "data_type", "autodis", "mlp", "embedding_constraints", "sequence_length", "sequence_delim", "sequence_fields", "kv_separator")
     FEATURE_NAME_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_FIELD_NUMBER: _ClassVar[int]
@@ -562,6 +562,7 @@ class KvDotProduct(_message.Message):
     SEQUENCE_LENGTH_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_DELIM_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELDS_FIELD_NUMBER: _ClassVar[int]
+    KV_SEPARATOR_FIELD_NUMBER: _ClassVar[int]
     feature_name: str
     query: str
     document: str
@@ -585,7 +586,8 @@ class KvDotProduct(_message.Message):
     sequence_length: int
     sequence_delim: str
     sequence_fields: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, feature_name: _Optional[str] = ..., query: _Optional[str] = ..., document: _Optional[str] = ..., embedding_name: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., boundaries: _Optional[_Iterable[float]] = ..., separator: _Optional[str] = ..., kv_delimiter: _Optional[float] = ..., normalizer: _Optional[str] = ..., pooling: _Optional[str] = ..., default_value: _Optional[str] = ..., init_fn: _Optional[str] = ..., use_mask: _Optional[bool] = ..., fg_encoded_default_value: _Optional[str] = ..., trainable: _Optional[bool] = ..., stub_type: _Optional[bool] = ..., data_type: _Optional[str] = ..., autodis: _Optional[_Union[AutoDisEmbedding, _Mapping]] = ..., mlp: _Optional[_Union[MLPEmbedding, _Mapping]] = ..., embedding_constraints: _Optional[_Union[_sharding_pb2.ParameterConstraints, _Mapping]] = ..., sequence_length: _Optional[int] = ..., sequence_delim: _Optional[str] = ..., sequence_fields: _Optional[_Iterable[str]] = ...) -> None: ...
+    kv_separator: str
+    def __init__(self, feature_name: _Optional[str] = ..., query: _Optional[str] = ..., document: _Optional[str] = ..., embedding_name: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., boundaries: _Optional[_Iterable[float]] = ..., separator: _Optional[str] = ..., kv_delimiter: _Optional[float] = ..., normalizer: _Optional[str] = ..., pooling: _Optional[str] = ..., default_value: _Optional[str] = ..., init_fn: _Optional[str] = ..., use_mask: _Optional[bool] = ..., fg_encoded_default_value: _Optional[str] = ..., trainable: _Optional[bool] = ..., stub_type: _Optional[bool] = ..., data_type: _Optional[str] = ..., autodis: _Optional[_Union[AutoDisEmbedding, _Mapping]] = ..., mlp: _Optional[_Union[MLPEmbedding, _Mapping]] = ..., embedding_constraints: _Optional[_Union[_sharding_pb2.ParameterConstraints, _Mapping]] = ..., sequence_length: _Optional[int] = ..., sequence_delim: _Optional[str] = ..., sequence_fields: _Optional[_Iterable[str]] = ..., kv_separator: _Optional[str] = ...) -> None: ...
 
 class LFU_EvictionPolicy(_message.Message):
     __slots__ = ()
