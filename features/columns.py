@@ -65,6 +65,15 @@ class Maps:
 Column = Integers | Floats | Text | Lists | Maps
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """Row i holds the lists offsets[i]:offsets[i+1] of the child; only sequences give it a meaning."""
+
+    offsets: npt.NDArray[np.int64]
+    valid: Valid
+    child: Lists
+
+
 def _valid(array: pa.Array) -> Valid:
     if array.null_count == 0:
         return None
@@ -150,6 +159,15 @@ def _lists(array: pa.Array) -> Lists:
     return Lists(offsets, valid, values)
 
 
+def nested(array: pa.Array) -> Column | Nested:
+    """View an array that may hold lists of lists: the column of a sequence."""
+    if array.type.id not in _LISTS or array.type.value_type.id not in _LISTS:
+        return column(array)
+    valid = _valid(array)
+    offsets, child = _flat(_list_offsets(array), valid, array.values)
+    return Nested(offsets, valid, _lists(child))
+
+
 def _maps(array: pa.Array) -> Maps:
     valid = _valid(array)
     offsets, entries = _flat(
@@ -190,6 +208,9 @@ _VIEWS: dict[int, Callable[[pa.Array], Column]] = {
 }
 
 
+_LISTS = frozenset({pa.list_(pa.int8()).id, pa.large_list(pa.int8()).id, pa.list_(pa.int8(), 1).id})
+
+
 def column(array: pa.Array) -> Column:
     """View an array; raise ColumnTypeError where its type is none of a feature's."""
     view = _VIEWS.get(array.type.id)
@@ -226,6 +247,10 @@ class Columns:
     def array(self, name: str) -> pa.Array:
         """The column as it is."""
         return self.rows.column(name)
+
+    def sequence(self, name: str) -> Column | Nested:
+        """The column of a sequence."""
+        return nested(self.rows.column(name))
 
     def __getitem__(self, name: str) -> Column:
         view = self._views.get(name)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from google.protobuf.message import Message
 
 from features.columns import Columns
+from features.elements import Tokens
 from features.plain import Plain
 from features.spec import Feature
 from stream.row_errors import Faults
@@ -32,6 +33,25 @@ class Dense:
     values: npt.NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Strings:
+    """What a stub without a bucketizer hands to other features: tokens of all rows, flat."""
+
+    values: Tokens
+    lengths: npt.NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """A sequence: `lengths` steps for each row, and what was made of each step as if it were a row."""
+
+    made: Sparse | Dense | Strings
+    lengths: npt.NDArray[np.int32]
+
+
+Made = Sparse | Dense | Strings | Steps
+
+
 class Generator(Protocol):
     """Computes one feature."""
 
@@ -45,7 +65,7 @@ class Generator(Protocol):
         """Set where an int64 or float32 column without nulls is the feature as it stands."""
         ...
 
-    def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:
+    def generate(self, columns: Columns, faults: Faults | None) -> Made:
         """Compute the feature of all rows.
 
         With `faults`, only note the rows that cannot be used: what is returned means nothing. Without, all rows must
@@ -64,6 +84,8 @@ class Setting:
 
     encoded: bool
     """FG_NONE: the columns are named after features and hold ids and numbers."""
+    graph: bool = False
+    """FG_DAG: `feature:` and `const:` inputs are no columns, and features may be stubs."""
     multival_separator: str
     read_text: Callable[[str], str]
     """Read a vocabulary file; raise OSError."""
