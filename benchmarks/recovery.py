@@ -2,7 +2,7 @@
 
 A trainer of the shared shape fills its tables with uniform ids from a real Apache Kafka, the log is compacted, and it
 learns on from 10,000 events a second, committing every half second, until it gets SIGKILL. Cold, this process sees that
-and starts another one, as a supervisor does. A standby has imported and waits for the lock. The split
+and starts another one, as a supervisor does. A standby has imported, built its model and waits for the lock. The split
 comes from the times of the trainer's own log lines; `detection` ends when the new process is started, or has the lock.
 """
 
@@ -107,7 +107,7 @@ def recover(folder: Path, config: Path, running: Trainer, *, standby: bool, log:
     """Kill `running` and return what its successor took, and the successor."""
     next_one = Trainer(config, log, "--standby") if standby else None
     if next_one is not None:
-        next_one.wait_for("imported")
+        next_one.wait_for("built")
         time.sleep(1.0)
     killed = time.time()
     running.process.send_signal(signal.SIGKILL)
@@ -122,10 +122,12 @@ def recover(folder: Path, config: Path, running: Trainer, *, standby: bool, log:
 
 
 def _split(killed: float, successor: Trainer, *, standby: bool) -> dict[str, float]:
+    """Seconds by stage; what a standby had done before it had the lock takes none."""
     marks = successor.marks()
     detected = marks["held"] if standby else successor.started
-    ready = detected if standby else marks["held"]
-    times = [killed, detected, ready, *(marks[name] for name in ("joined", "built", "restored", "first_step"))]
+    times = [killed, detected]
+    for name in ("imported", "joined", "built", "restored", "first_step"):
+        times.append(max(times[-1], marks[name]))
     return {name: times[i + 1] - times[i] for i, name in enumerate(_STAGES)}
 
 

@@ -57,23 +57,25 @@ class Launch:
 def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     """Train until the source ends or `stop` is set.
 
-    1. hold the model directory  2. join the other ranks  3. build the model  4. restore the newest commit
-    5. learn, pass by pass, and commit  6. commit the rest
+    1. hold the model directory (a standby: after 3)  2. join the other ranks  3. build the model
+    4. restore the newest commit  5. learn, pass by pass, and commit  6. commit the rest
     """
     options = TrainOptions.from_proto(config)
     features = create_features(config)
     store = open_store(options.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), launch.faults)
     with ExitStack() as stack:
         logger.info("stage=imported")
-        if launch.rank.rank == 0:
+        if launch.rank.rank == 0 and not launch.standby:
             stack.callback(_hold(config, launch, stop).release)
-        logger.info("stage=held")
         workers = Workers(launch.rank)
         logger.info("stage=joined")
         stack.callback(workers.close)
-        writer = _open_writer(store, launch) if workers.rank == 0 else None
         learner = create_learner(config, features, device=torch.device("cpu"), faults=launch.faults)
         logger.info("stage=built")
+        if launch.rank.rank == 0 and launch.standby:
+            # Whatever needs no commit is done by then: the other trainer may be gone at any moment.
+            stack.callback(_hold(config, launch, stop).release)
+        writer = _open_writer(store, launch) if workers.rank == 0 else None
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         position = resume(CommitLog(store), seq, learner, workers, seed=options.seed)
         monitor = _open_monitor(options, launch)
@@ -144,10 +146,13 @@ def _hold(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> Proce
     """Hold the model directory, as far as locks reach: see checkpointer/lock.py."""
     directory = config.checkpoint_config.lock_dir or config.model_dir
     if launch.take_over:
-        return take_over(directory, TRAINER_LOCK, launch.host)
-    if launch.standby:
-        return wait_for(directory, TRAINER_LOCK, launch.host, pause=lambda: _pause(stop))
-    return acquire(directory, TRAINER_LOCK, launch.host)
+        lock = take_over(directory, TRAINER_LOCK, launch.host)
+    elif launch.standby:
+        lock = wait_for(directory, TRAINER_LOCK, launch.host, pause=lambda: _pause(stop))
+    else:
+        lock = acquire(directory, TRAINER_LOCK, launch.host)
+    logger.info("stage=held")
+    return lock
 
 
 def _pause(stop: threading.Event) -> None:
