@@ -1,26 +1,13 @@
-"""Load a configuration for a command: errors stop it, notices are logged."""
-
-import logging
+"""The configuration of a command, and what a path on its command line makes of it."""
 
 from headrace.errors import UsageError
+from protos.checked import load_checked
 from protos.data_pb2 import CsvDataset, KafkaDataset, ParquetDataset
-from protos.dispositions import check
 from protos.kafka_uri import is_kafka_uri
-from protos.load import load_config
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.secrets import secret_part
 
-logger = logging.getLogger(__name__)
-
-
-def load_checked(path: str) -> EasyRecConfig:
-    """The configuration in `path`; raise ConfigError when it has errors."""
-    config = load_config(path)
-    report = check(config)
-    report.raise_for_errors(path)
-    for notice in report.notices:
-        logger.warning("config notice source=%s %s", path, notice)
-    return config
+__all__ = ["load_checked", "reading_from"]
 
 
 def reading_from(config: EasyRecConfig, path: str) -> EasyRecConfig:

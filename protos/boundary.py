@@ -32,6 +32,7 @@ _BAD_INPUT: dict[str, tuple[str, ...]] = {
     "features.errors": ("FeatureConfigError",),
     "recmodels.errors": ("ModelConfigError",),
     "trainer.errors": ("TrainerConfigError",),
+    "publisher.errors": ("PublisherConfigError", "KeyFileError"),
     "headrace.errors": ("UsageError",),
 }
 

@@ -11,19 +11,17 @@ from collections.abc import Sequence
 
 from prometheus_client import start_http_server
 
-from checkpointer.errors import CheckpointError
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from checkpointer.faults_kill import faults_from
 from checkpointer.open_store import StoreOptions, open_store
-from features import FeatureError
-from protos.errors import ConfigError
-from protos.load import load_config
-from publisher.errors import PublisherError
+from protos.boundary import guarded
+from protos.checked import load_checked
 from publisher.metrics import PublisherMetrics
 from publisher.run import Invocation, follow
 from publisher.tasks import TASKS, run_task
-from recmodels.errors import RecModelError
-from stream.errors import StreamError
+
+# Libraries that were imported before may have set up logging their own way: `force`.
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -49,10 +47,8 @@ def run(arguments: Sequence[str], faults: FaultPoints = NO_FAULTS) -> None:
 def run_until(arguments: Sequence[str], stop: threading.Event, faults: FaultPoints = NO_FAULTS) -> None:
     """Run the process until `stop` is set."""
     args = build_parser().parse_args(arguments)
-    logging.basicConfig(level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    config = load_config(args.config)
-    if not config.model_dir:
-        raise PublisherError(f'{args.config}: model_dir is empty; set model_dir: "/path/of/the/model"')
+    logging.basicConfig(level=args.log_level.upper(), format=_FORMAT, force=True)
+    config = load_checked(args.config, notices=not args.task)
     store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), faults)
     if args.task:
         run_task(config, store, args.task[0], args.task[1:], _now_ms)
@@ -70,11 +66,13 @@ def _now_ms() -> int:
 
 
 def main() -> None:
-    """Entry point: an error that a user can act on becomes one line."""
-    try:
-        run(sys.argv[1:], faults_from(os.environ.get("HEADRACE_FAULT", "")))
-    except (PublisherError, CheckpointError, ConfigError, FeatureError, RecModelError, StreamError) as error:
-        sys.exit(f"publisher: {error}")
+    """Entry point: an error becomes one line and an exit code."""
+    sys.exit(guarded(lambda: _run(sys.argv[1:]), program="publisher", errors=sys.stderr))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    run(arguments, faults_from(os.environ.get("HEADRACE_FAULT", "")))
+    return 0
 
 
 if __name__ == "__main__":

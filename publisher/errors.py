@@ -2,6 +2,7 @@
 
 PublisherError
 ├── VersionError            a version, or a part of it, is refused; `reason` says why
+├── PublisherConfigError    the configuration cannot be published as it stands
 ├── PublisherBusyError      another publisher holds the directory
 ├── KeyFileError            a signing or verification key cannot be used
 ├── DenseRuntimeError       a compiled artefact does not load, run or take these weights here
@@ -37,6 +38,10 @@ class VersionError(PublisherError):
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class PublisherConfigError(PublisherError):
+    """The configuration cannot be published as it stands."""
 
 
 class PublisherBusyError(PublisherError):

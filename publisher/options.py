@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.publish_pb2 import DenseRuntime, RowEncoding
-from publisher.errors import PublisherError
+from publisher.errors import PublisherConfigError
 from publisher.gate import GateOptions
 
 
@@ -27,11 +27,11 @@ class PublishOptions:
 
     def __post_init__(self) -> None:
         if self.keep_versions < 2:
-            raise PublisherError(f"publish_config.keep_versions must be at least 2, got {self.keep_versions}")
+            raise PublisherConfigError(f"publish_config.keep_versions must be at least 2, got {self.keep_versions}")
         if self.rebase_after_deltas < 1:
-            raise PublisherError("publish_config.rebase_after_deltas must be at least 1, got 0")
+            raise PublisherConfigError("publish_config.rebase_after_deltas must be at least 1, got 0")
         if self.poll_s <= 0.0:
-            raise PublisherError("publish_config.poll_interval_ms must be at least 1, got 0")
+            raise PublisherConfigError("publish_config.poll_interval_ms must be at least 1, got 0")
 
     @classmethod
     def from_proto(cls, config: EasyRecConfig) -> "PublishOptions":
@@ -40,7 +40,7 @@ class PublishOptions:
         try:
             gate = GateOptions.from_proto(publish.gate)
         except ValueError as error:
-            raise PublisherError(f"publish_config.{error}") from None
+            raise PublisherConfigError(f"publish_config.{error}") from None
         return cls(
             encoding=RowEncoding.Name(publish.row_encoding).lower(),
             runtime=DenseRuntime.Name(publish.dense_runtime).lower(),

@@ -8,6 +8,8 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
+from protos.boundary import guarded
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="trainer", description="One rank of the trainer, started by torchrun.")
@@ -15,12 +17,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
     parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
     parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus port of rank 0; rank n adds n; 0: none")
+    parser.add_argument("--traceback", action="store_true", help="show the traceback of an error, to report it")
     return parser
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Train; what can be expected to go wrong is one line on stderr and exit code 1."""
+    """Train and return the exit code; an error becomes one line on stderr."""
     args = _parser().parse_args(arguments)
+    return guarded(
+        lambda: _train(args, environment), program="trainer", errors=sys.stderr, show_traceback=args.traceback
+    )
+
+
+def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
     rank, world = int(environment.get("RANK", "0")), int(environment.get("WORLD_SIZE", "1"))
     logging.basicConfig(
         level=environment.get("HEADRACE_LOG_LEVEL", "info").upper(),
@@ -32,8 +41,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     logging.getLogger("trainer").info("stage=importing")
     # Importing takes seconds: a standby is worth having because it has done that before it waits.
     from checkpointer.faults_kill import faults_from
-    from protos.load import load_config
-    from trainer.errors import EXPECTED
+    from protos.checked import load_checked
     from trainer.run import Launch, stopping_on_signals, train
     from trainer.workers import Rank
 
@@ -49,12 +57,9 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     )
     try:
         with stopping_on_signals(stop):
-            train(load_config(args.config), launch, stop)
-    except EXPECTED as error:
-        logging.getLogger("trainer").error("%s", error)
-        return 1
+            train(load_checked(args.config, notices=rank == 0), launch, stop)
     except KeyboardInterrupt:
-        return 0
+        logging.getLogger("trainer").info("stopped while waiting for the other trainer")
     return 0
 
 

@@ -6,12 +6,6 @@ TrainerError
 └── WorkerError          another rank failed, or its answer did not come in time
 """
 
-from checkpointer.errors import CheckpointError
-from features.errors import FeatureError
-from protos.errors import ConfigError
-from recmodels.errors import RecModelError
-from stream.errors import StreamError
-
 
 class TrainerError(Exception):
     """Root of the trainer's errors."""
@@ -27,7 +21,3 @@ class RestoreError(TrainerError):
 
 class WorkerError(TrainerError):
     """Another rank failed, or its answer did not come in time."""
-
-
-EXPECTED = (TrainerError, ConfigError, StreamError, FeatureError, RecModelError, CheckpointError)
-"""What a trainer process reports in one line; anything else is a defect and shows its traceback."""

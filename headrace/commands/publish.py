@@ -35,7 +35,7 @@ def run_publish(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.checked import load_checked
     from publisher.__main__ import run
 
-    load_checked(args.config)
+    load_checked(args.config, notices=False)
     run([args.config, *(["--resume"] if args.resume else []), "--metrics-port", str(args.metrics_port)])
     return 0
 

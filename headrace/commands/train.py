@@ -27,7 +27,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.checked import load_checked
     from headrace.launch import launch
 
-    load_checked(args.config)
+    load_checked(args.config, notices=False)
     options = [flag for flag, wanted in (("--take-over", args.take_over), ("--standby", args.standby)) if wanted]
     options += ["--metrics-port", str(args.metrics_port)] if args.metrics_port else []
     return launch(["-m", "trainer", args.config, *options], nproc=args.nproc, environment=args.environment)

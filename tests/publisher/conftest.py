@@ -165,7 +165,10 @@ def admission() -> TableRows:
 
 CONFIG = """
 model_dir: "{model_dir}"
+train_config {{ sparse_optimizer {{ sgd_optimizer {{ lr: 0.1 }} constant_learning_rate {{}} }} }}
 data_config {{
+  batch_size: 8
+  dataset_type: ParquetDataset
   label_fields: "label"
   fg_mode: FG_NORMAL
   input_fields {{ input_name: "user_id" input_type: INT64 }}

@@ -1,0 +1,22 @@
+"""Load a configuration for a process: errors stop it, notices are logged."""
+
+import logging
+
+from protos.dispositions import check
+from protos.load import load_config
+from protos.pipeline_pb2 import EasyRecConfig
+
+logger = logging.getLogger(__name__)
+
+
+def load_checked(path: str, *, notices: bool = True) -> EasyRecConfig:
+    """The configuration in `path`; raise ConfigError when it has errors.
+
+    Without `notices` another process that loads the same file says them.
+    """
+    config = load_config(path)
+    report = check(config)
+    report.raise_for_errors(path)
+    for notice in report.notices if notices else ():
+        logger.warning("config notice source=%s %s", path, notice)
+    return config
