@@ -8,7 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.faults.harness import Zygote, plan, points, run_to_end
+from benchmarks.faults.harness import plan, points, run_to_end
+from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import prepare
 
 KILLS_PER_RUN = 8

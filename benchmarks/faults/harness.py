@@ -1,18 +1,14 @@
 """Runs the trainer and the publisher to the end, killed at seeded points, and compares with a run without kills."""
 
 import hashlib
-import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
+from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import Stage
 from checkpointer import CommitLog
 from checkpointer.digest import logical_digest
@@ -57,53 +53,6 @@ class Result:
             other.accounting,
             other.letters,
         )
-
-
-class Zygote:
-    """The forking process (benchmarks/faults/zygote.py); a context manager that ends it."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        with log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.faults.zygote"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env={"OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
-            )
-        self._read()
-
-    def run(self, module: str, arguments: list[str], environment: Mapping[str, str]) -> int:
-        """Run one process to its end and return its status, negative for a signal."""
-        request = {"module": module, "arguments": arguments, "environment": dict(environment), "log": str(self._log)}
-        if self._process.stdin is None:
-            raise RuntimeError("the zygote has no input")
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return int(self._read()["status"])
-
-    def _read(self) -> dict[str, int]:
-        if self._process.stdout is None:
-            raise RuntimeError("the zygote has no output")
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the zygote ended; its log is {self._log}")
-        answer: dict[str, int] = json.loads(line)
-        return answer
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._process.wait(30)
 
 
 def points(zygote: Zygote, stage: Stage, model_dir: Path) -> dict[tuple[str, str], int]:

@@ -7,8 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stream.encode import encode_rows
+
 CONFIG = """
-train_input_path: "{data}/part-*.parquet"
+{files}
 model_dir: "{model_dir}"
 seed: 11
 train_config {{
@@ -17,14 +19,15 @@ train_config {{
   num_epochs: 1
   use_tensorboard: false
 }}
-data_config {{ batch_size: 64 dataset_type: ParquetDataset fg_mode: FG_NORMAL label_fields: "label" }}
+data_config {{ batch_size: 64 dataset_type: {kind} fg_mode: FG_NORMAL label_fields: "label" }}
 stream_config {{
+  {stream}
   event_time_field: "time_ms"
   event_id_field: "event_id"
   allowed_lateness_ms: 20000
   duplicate_window_ms: 100000
   filters {{ column: "kind" operator: NE value: "9" }}
-  dead_letters {{ max_share: 0.9 }}
+  dead_letters {{ max_share: 0.9 path: "{model_dir}/dead_letters" }}
 }}
 checkpoint_config {{ commit_interval_steps: 2 compact_after_commits: 24 }}
 feature_configs {{ id_feature {{ feature_name: "user" expression: "user:user" embedding_dim: 8
@@ -43,16 +46,32 @@ model_config {{
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """A folder with the data, and the configuration of a model directory in it."""
+    """A folder with the data, and the configuration of a model directory in it; from a topic where `stream` names one.
+
+    `stream` is text in stream_config, for example `brokers: "b:9092" topic: "t" stop_at_end: true`.
+    """
 
     folder: Path
     rows: int
+    stream: str = ""
 
-    def config(self, model_dir: Path) -> Path:
-        """Write the configuration for `model_dir`, beside it."""
+    def config(self, model_dir: Path, *changes: tuple[str, str]) -> Path:
+        """Write the configuration for `model_dir`, beside it; each of `changes` replaces a text by another."""
         path = model_dir.with_suffix(".config")
-        path.write_text(CONFIG.format(data=self.folder, model_dir=model_dir), encoding="utf-8")
+        files = "" if self.stream else f'train_input_path: "{self.folder}/part-*.parquet"'
+        kind = "KafkaDataset" if self.stream else "ParquetDataset"
+        text = CONFIG.format(files=files, stream=self.stream, kind=kind, model_dir=model_dir)
+        for old, new in changes:
+            if old not in text:
+                raise ValueError(f"the configuration of the stage holds no {old!r}")
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
         return path
+
+    def messages(self, part: int, rows: int = 7) -> list[bytes]:
+        """The rows of one part as Arrow messages of `rows` rows, for one partition of a topic."""
+        table = pq.read_table(self.folder / f"part-{part}.parquet").combine_chunks()
+        return [encode_rows(batch, "ARROW_IPC")[0] for batch in table.to_batches(max_chunksize=rows)]
 
 
 def prepare(folder: Path, *, seed: int = 3, rows: int = 3000, parts: int = 3) -> Stage:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.faults.harness import Kill, Result, Zygote, plan, points, run_to_end
+from benchmarks.faults.harness import Kill, Result, plan, points, run_to_end
+from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import Stage, prepare
 
 KILLS_PER_RUN = 8
