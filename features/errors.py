@@ -2,6 +2,7 @@
 
 FeatureError
 ├── FeatureConfigError       the configuration describes no feature that can be built
+├── SamplerError             a sampler's files cannot be read, or say something that has no meaning
 └── ColumnTypeError          a column's type has no meaning for its feature; validate() reports it row by row
 """
 
@@ -18,3 +19,7 @@ class FeatureConfigError(FeatureError):
 
 class ColumnTypeError(FeatureError):
     """A column's type has no meaning for its feature."""
+
+
+class SamplerError(FeatureError):
+    """A sampler's files cannot be read, or say something that has no meaning."""

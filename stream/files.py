@@ -39,7 +39,7 @@ class InputFile:
     def check(self) -> None:
         """Raise FileReplacedError where the file changed since it was listed."""
         try:
-            found = _input_file(self.fs, self.path)
+            found = describe_file(self.fs, self.path)
         except FileNotFoundError:
             raise FileReplacedError(f"file {self.path} was removed while it was read") from None
         if found.digest != self.digest:
@@ -56,7 +56,7 @@ def list_files(path: str, suffix: str) -> tuple[InputFile, ...]:
         try:
             fs, inner = url_to_fs(part)
             found = _matches(fs, inner, suffix)
-            files += [_input_file(fs, name) for name in found]
+            files += [describe_file(fs, name) for name in found]
         except (OSError, ValueError, ImportError) as error:
             raise SourceError(f"input path {part!r} cannot be listed: {error}") from None
         if not found:
@@ -74,7 +74,8 @@ def _matches(fs: fsspec.AbstractFileSystem, path: str, suffix: str) -> list[str]
     ]
 
 
-def _input_file(fs: fsspec.AbstractFileSystem, path: str) -> InputFile:
+def describe_file(fs: fsspec.AbstractFileSystem, path: str) -> InputFile:
+    """The file as it is now; raise OSError where it cannot be found."""
     fs.invalidate_cache(path)
     info = fs.info(path)
     version = next((info[key] for key in ("ETag", "etag", "mtime", "LastModified", "created") if info.get(key)), "")
