@@ -22,10 +22,10 @@ def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY)
     setting = _setting(data)
     if not config.feature_configs:
         raise FeatureConfigError("feature_configs is empty: a model needs at least one feature")
-    generators = [kinds.build(entry, setting) for entry in config.feature_configs]
+    generators = [made for entry in config.feature_configs for made in kinds.build(entry, setting)]
     features = _grouped([generator.feature for generator in generators])
     _check_names(features, data)
-    return FeatureSet(generators, features, data.label_fields, data.sample_weight_fields)
+    return FeatureSet(generators, features, data.label_fields, data.sample_weight_fields, connected=setting.graph)
 
 
 def _import_plugin(name: str) -> None:
@@ -37,13 +37,14 @@ def _import_plugin(name: str) -> None:
 
 
 def _setting(data: data_pb2.DataConfig) -> Setting:
-    if data.fg_mode not in (data_pb2.FG_NONE, data_pb2.FG_NORMAL):
-        name = data_pb2.FgMode.Name(data.fg_mode)
-        raise FeatureConfigError(f"fg_mode {name} is not supported yet; use FG_NONE or FG_NORMAL")
     if data.WhichOneof("sampler") or data.sample_mask_prob > 0 or data.negative_sample_mask_prob > 0:
         raise FeatureConfigError("samplers and sample masks are not supported yet; leave them out of data_config")
     encoded = data.fg_mode == data_pb2.FG_NONE
-    return Setting(encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_text=_read_text)
+    return Setting(
+        encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_text=_read_text,
+        farm_hash=data.use_farm_hash_to_bucketize,
+        graph=data.fg_mode == data_pb2.FG_DAG,
+    )  # fmt: skip
 
 
 def _read_text(path: str) -> str:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
+import numpy as np
 import pyarrow as pa
 import torch
 from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
 
 from features import targets
-from features.assemble import DenseGroup, SparseGroup, group_features
+from features.assemble import Addresses, DenseGroup, Groups, SparseGroup, as_jagged, as_numbers, as_rows, step_lengths
 from features.batch import Batch
-from features.columns import Columns
+from features.columns import Column, Columns, Nested
 from features.errors import ColumnTypeError
-from features.generator import Generator
-from features.spec import Feature
+from features.generator import Generator, Made
+from features.graph import Graph
+from features.spec import Feature, Side
+from features.views import take
 from stream.row_errors import Faults, RowErrors
+
+USER = "_user"
+"""What a data group's name ends with that holds the user's side of a tiled batch."""
 
 
 class FeatureSet:
@@ -29,14 +36,24 @@ class FeatureSet:
         features: Sequence[Feature],
         labels: Sequence[str],
         weights: Sequence[str],
+        *,
+        connected: bool = False,
     ) -> None:
-        """`features` are those of the generators, with their data groups."""
-        self.features = tuple(features)
+        """`features` are those of the generators, with their data groups; `connected`: FG_DAG."""
+        graph = Graph(features, generators, connected=connected)
+        sides = graph.user_side() if graph.has_references else {}
+        everything = [replace(feature, user_side=sides.get(feature.name)) for feature in features]
+        pairs = [pair for pair in zip(everything, generators, strict=True) if not pair[0].is_stub]
+        self.features = tuple(feature for feature, _ in pairs)
         self.labels = tuple(labels)
         self.weights = tuple(weights)
-        self.input_columns = tuple(dict.fromkeys(name for feature in features for name in feature.inputs))
-        self._generators = tuple(generators)
-        self._sparse, self._dense = group_features(features, generators)
+        self.input_columns = graph.columns
+        self.user_columns = _user_columns(graph)
+        self._graph = graph
+        self._described = {feature.name: feature.data_group for feature in features}
+        self._groups = Groups(pairs)
+        self._user = Groups([(_on_user_side(feature), made) for feature, made in pairs if feature.is_user])
+        self._items = Groups([pair for pair in pairs if not pair[0].is_user])
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -47,11 +64,7 @@ class FeatureSet:
         """The rows that cannot be used; a request (`serving`) needs no labels and weights."""
         columns = Columns(rows)
         faults = Faults(columns.count)
-        groups: list[SparseGroup | DenseGroup] = [*self._sparse.values(), *self._dense.values()]
-        for group in groups:
-            if group.plain is None or not group.plain.valid(columns):
-                for generator in group.generators:
-                    self._check_feature(generator, columns, faults)
+        self._check_features(self._groups, columns, faults)
         if not serving:
             for name in self.labels:
                 _check(columns, name, targets.check_label, faults)
@@ -59,16 +72,11 @@ class FeatureSet:
                 _check(columns, name, targets.check_weight, faults)
         return faults.errors()
 
-    def _check_feature(self, generator: Generator, columns: Columns, faults: Faults) -> None:
-        feature = generator.feature
-        for name in feature.inputs:
-            if not columns.has(name):
-                faults.add_all("missing_column", f"feature {feature.name!r} needs column {name!r}, which the rows lack")
-                return
-        try:
-            generator.generate(columns, faults)
-        except ColumnTypeError as error:
-            faults.add_all("wrong_type", f"feature {feature.name!r}: {error}")
+    def _check_features(self, groups: Groups, columns: Columns, faults: Faults) -> None:
+        held: list[SparseGroup | DenseGroup] = [*groups.sparse.values(), *groups.dense.values()]
+        valid = {name for group in held if group.plain and group.plain.valid(columns) for name in group.names}
+        stubs = set(self._graph.nodes) - {feature.name for feature in self.features}
+        self._graph.validate(columns, (set(groups.names) | stubs) - valid, faults)
 
     def parse(self, rows: pa.RecordBatch, *, labels: bool = True, reserve: Sequence[str] = ()) -> Batch:
         """Turn rows that passed `validate` into a batch; requests have no labels.
@@ -77,29 +85,118 @@ class FeatureSet:
         """
         columns = Columns(rows)
         given = {name: targets.label(columns, name) for name in self.labels} if labels else {}
-        return Batch(
-            size=columns.count,
-            dense_features={name: _number_tensor(group, columns) for name, group in self._dense.items()},
-            sparse_features={name: _id_tensor(group, columns) for name, group in self._sparse.items()},
-            labels={name: value for name, value in given.items() if isinstance(value, torch.Tensor)},
-            jagged_labels={name: value for name, value in given.items() if isinstance(value, JaggedTensor)},
-            sample_weights={name: targets.weight(columns, name) for name in self.weights} if labels else {},
-            reserves=rows.select(list(reserve)) if reserve else None,
+        return self._fill(
+            self._groups,
+            columns,
+            {},
+            Batch(
+                size=columns.count,
+                labels={name: value for name, value in given.items() if isinstance(value, torch.Tensor)},
+                jagged_labels={name: value for name, value in given.items() if isinstance(value, JaggedTensor)},
+                sample_weights={name: targets.weight(columns, name) for name in self.weights} if labels else {},
+                reserves=rows.select(list(reserve)) if reserve else None,
+            ),
         )
+
+    def parse_tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> Batch:
+        """The batch of a request: rows of users, and for each of them equally many rows of items, in order.
+
+        The user's side is in groups that end in `_user`, of one row for `tile_size` items (architecture.md section 4).
+        """
+        tile = _tile(user, items)
+        users, columns = Columns(user), _tiled(user, items, self.user_columns)
+        batch = Batch(size=items.num_rows, tile_size=tile)
+        made = self._fill(self._user, users, {}, batch)
+        repeat = np.repeat(np.arange(user.num_rows), tile)
+        needed = {name for other in self._items.names for name in self._graph.nodes[other].references.values()}
+        shared = [feature.name for feature in self.features if feature.is_user and feature.name in needed]
+        views = {
+            name: view if isinstance(view, Nested) else take(view, repeat)
+            for name, view in self._graph.views(users, shared).items()
+            if not isinstance(view, Nested)
+        }
+        return self._fill(self._items, columns, views, made)
+
+    def validate_tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> RowErrors:
+        """The rows of items that cannot be used, all of them where their user's cannot."""
+        tile = _tile(user, items)
+        of_users, faults = Faults(user.num_rows), Faults(items.num_rows)
+        self._check_features(self._user, Columns(user), of_users)
+        found = of_users.errors()
+        faults.merge(
+            RowErrors(
+                count=items.num_rows,
+                rows=np.repeat(found.rows * tile, tile) + np.tile(np.arange(tile), len(found.rows)),
+                reasons=tuple(reason for reason in found.reasons for _ in range(tile)),
+                details=tuple(detail for detail in found.details for _ in range(tile)),
+            )
+        )
+        self._check_features(self._items, _tiled(user, items, self.user_columns), faults)
+        return faults.errors()
+
+    def _fill(self, groups: Groups, columns: Columns, views: Mapping[str, Column], batch: Batch) -> Batch:
+        """`batch` with the features of groups."""
+        sparse = {name: _addresses(group, columns) for name, group in groups.sparse.items()}
+        dense = {name: _addresses(group, columns) for name, group in groups.dense.items()}
+        wanted = [name for key, group in groups.sparse.items() if sparse[key] is None for name in group.names]
+        wanted += [name for key, group in groups.dense.items() if dense[key] is None for name in group.names]
+        parts = self._graph.run(columns, wanted + groups.dense_sequences, views)
+        return replace(
+            batch,
+            sparse_features=batch.sparse_features
+            | {key: _ids(group, sparse[key], parts, columns.count) for key, group in groups.sparse.items()},
+            dense_features=batch.dense_features
+            | {key: _numbers(group, dense[key], parts, columns.count) for key, group in groups.dense.items()},
+            sequence_mulval_lengths=batch.sequence_mulval_lengths
+            | {
+                key: step_lengths(group.several, [parts[name] for name in group.several], columns.count)
+                for key, group in groups.sparse.items()
+                if group.several
+            },
+            sequence_dense_features=batch.sequence_dense_features
+            | {name: as_jagged(parts[name]) for name in groups.dense_sequences},
+        )
+
+    def made(self, rows: pa.RecordBatch) -> dict[str, Made]:
+        """What each feature makes of rows that passed, stubs too: for people and for files."""
+        return self._graph.run(Columns(rows), list(self._graph.nodes))
+
+    def describe(self) -> dict[str, dict[str, object]]:
+        """What the values of each feature depend on, by name; JSON."""
+        return {name: self._describe(name) for name in self._described}
+
+    def _describe(self, name: str) -> dict[str, object]:
+        node, group = self._graph.nodes[name], self._described[name]
+        content: dict[str, object] = {
+            "kind": node.feature.kind,
+            "inputs": node.feature.inputs,
+            "group": group,
+            "values": node.generator.describe(),
+        }
+        if node.references or node.constants:
+            content |= {"references": dict(node.references), "constants": dict(node.constants)}
+        return content
 
     def digest(self) -> str:
         """SHA-256 of what the values of all features depend on: two sets with one digest compute the same."""
-        content = [
-            {
-                "name": generator.feature.name,
-                "kind": generator.feature.kind,
-                "inputs": generator.feature.inputs,
-                "group": feature.data_group,
-                "values": generator.describe(),
-            }
-            for generator, feature in zip(self._generators, self.features, strict=True)
-        ]
+        content = [{"name": name} | described for name, described in self.describe().items()]
         return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _addresses(group: SparseGroup | DenseGroup, columns: Columns) -> Addresses | None:
+    return None if group.plain is None else group.plain.addresses(columns)
+
+
+def _ids(group: SparseGroup, found: Addresses | None, parts: Mapping[str, Made], count: int) -> KeyedJaggedTensor:
+    if found is not None:
+        return group.copy(found, count)
+    return group.join([as_rows(parts[name]) for name in group.names], count)
+
+
+def _numbers(group: DenseGroup, found: Addresses | None, parts: Mapping[str, Made], count: int) -> KeyedTensor:
+    if found is not None:
+        return group.copy(found, count)
+    return group.join([as_numbers(parts[name]) for name in group.names], count)
 
 
 def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) -> None:
@@ -112,15 +209,33 @@ def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) ->
         faults.add_all("wrong_type", str(error))
 
 
-def _id_tensor(group: SparseGroup, columns: Columns) -> KeyedJaggedTensor:
-    addresses = None if group.plain is None else group.plain.addresses(columns)
-    if addresses is not None:
-        return group.copy(addresses, columns.count)
-    return group.join([generator.generate(columns, None) for generator in group.generators], columns.count)
+def _on_user_side(feature: Feature) -> Feature:
+    return replace(feature, data_group=feature.data_group + USER)
 
 
-def _number_tensor(group: DenseGroup, columns: Columns) -> KeyedTensor:
-    addresses = None if group.plain is None else group.plain.addresses(columns)
-    if addresses is not None:
-        return group.copy(addresses, columns.count)
-    return group.join([generator.generate(columns, None) for generator in group.generators], columns.count)
+def _tile(user: pa.RecordBatch, items: pa.RecordBatch) -> int:
+    if user.num_rows == 0 or items.num_rows % user.num_rows:
+        raise ValueError(f"{items.num_rows} rows of items cannot be shared out to {user.num_rows} of users evenly")
+    return int(items.num_rows // user.num_rows)
+
+
+def _tiled(user: pa.RecordBatch, items: pa.RecordBatch, names: frozenset[str]) -> Columns:
+    """The columns of items, and the user's columns repeated for each of them."""
+    repeat = pa.array(np.repeat(np.arange(user.num_rows), _tile(user, items)))
+    columns = {name: items.column(name) for name in items.schema.names}
+    columns |= {name: user.column(name).take(repeat) for name in user.schema.names if name in names}
+    return Columns(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
+
+
+def _user_columns(graph: Graph) -> frozenset[str]:
+    """The columns that hold the user's values for all features that read them."""
+    users: dict[str, bool] = {}
+    for node in graph.nodes.values():
+        feature = node.feature
+        whole = len(feature.inputs) != len(feature.sides)
+        for at, name in enumerate(feature.inputs):
+            if name in node.columns:
+                of_group = bool(feature.sequence_name) and name.startswith(f"{feature.sequence_name}__")
+                of_user = feature.is_user if whole else of_group or feature.sides[at] is Side.USER
+                users[name] = users.get(name, True) and of_user
+    return frozenset(name for name, user in users.items() if user)

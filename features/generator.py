@@ -89,6 +89,8 @@ class Setting:
     multival_separator: str
     read_text: Callable[[str], str]
     """Read a vocabulary file; raise OSError."""
+    farm_hash: bool = False
+    """Hash with FarmHash's Fingerprint64 instead of MurmurHash64A."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from google.protobuf.message import Message
 
-from features import id_feature, raw_feature
+from features import id_feature, raw_feature, sequence
 from features.errors import FeatureConfigError
 from features.generator import Generator, Kind, Setting
 from protos import feature_pb2
@@ -29,20 +29,24 @@ class Kinds:
         self._kinds[kind.field] = kind
         return kind
 
-    def build(self, config: feature_pb2.FeatureConfig, setting: Setting) -> Generator:
-        """Build the generator of one entry of `feature_configs`; raise FeatureConfigError."""
+    def build(self, config: feature_pb2.FeatureConfig, setting: Setting) -> list[Generator]:
+        """Build the generators of one entry of `feature_configs`, several of a group; raise FeatureConfigError."""
         set_fields = config.ListFields()
         if len(set_fields) != 1:
             raise FeatureConfigError("an entry of feature_configs must hold exactly one feature")
         field, message = set_fields[0]
         key = field.full_name if field.is_extension else field.name
+        if isinstance(message, feature_pb2.SequenceFeature):
+            return sequence.build_group(message, setting, self._kinds.get)
+        if key.startswith(sequence.PREFIX):
+            return [sequence.build_simple(key, message, setting, self._kinds.get)]
         kind = self._kinds.get(key)
         if kind is None:
             name = getattr(message, "feature_name", getattr(message, "sequence_name", "?"))
             raise FeatureConfigError(
                 f"feature {name!r}: {key} is not supported yet; supported are {', '.join(sorted(self._kinds))}"
             )
-        return _named(message, kind, setting)
+        return [_named(message, kind, setting)]
 
 
 def _named(message: Message, kind: Kind, setting: Setting) -> Generator:

@@ -56,6 +56,17 @@ class EmbeddingSpec:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DenseEmbeddingSpec:
+    """How the number of a dense feature becomes a vector of `dim`: "autodis" or "mlp" (models_and_features.md 1.8)."""
+
+    method: str
+    dim: int
+    channels: int = 0
+    temperature: float = 0.1
+    keep_prob: float = 0.8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Feature:
     """One feature. `inputs` are its columns and `sides` theirs; `dense_dim` is 0 for sparse features."""
 
@@ -67,11 +78,21 @@ class Feature:
     is_sparse: bool
     is_sequence: bool = False
     is_weighted: bool = False
+    is_stub: bool = False
+    """Computed for other features only: in no batch (FG_DAG)."""
+    sequence_name: str = ""
+    """The group that a sequence belongs to; sequences of a group have the same steps."""
+    sequence_length: int = 0
+    user_side: bool | None = None
+    """What the graph says of the side; None: the inputs' sides say it."""
     value_dim: int
     dense_dim: int = 0
     embedding: EmbeddingSpec | None = None
+    dense_embedding: DenseEmbeddingSpec | None = None
 
     @property
     def is_user(self) -> bool:
-        """Every input is the user's: the value is the same for all items of a request."""
-        return all(side is Side.USER for side in self.sides)
+        """The value is the same for all items of a request: a user's inputs only, or a grouped sequence."""
+        if self.user_side is not None:
+            return self.user_side
+        return bool(self.sequence_name) or all(side is Side.USER for side in self.sides)

@@ -59,6 +59,9 @@ class Faults:
         self._count = count
         self._found: dict[int, tuple[str, str]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
     def add(self, mask: BoolArray, reason: str, detail: Callable[[int], str]) -> None:
         """Mark the rows of a mask as bad; `detail` is asked once per row that was good before."""
         for row in np.flatnonzero(mask).tolist():

@@ -1,0 +1,201 @@
+"""The features as a graph: each computed once, after its inputs (feature_generation.md section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+
+from features.columns import Column, Columns, Nested
+from features.errors import ColumnTypeError, FeatureConfigError
+from features.generator import Generator, Made
+from features.spec import Feature, Side
+from features.views import Views, constant, view_of
+from stream.row_errors import Faults, RowErrors
+
+View = Column | Nested
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Node:
+    """One feature: `columns` it reads from the rows, `references` and `constants` by the name of the input."""
+
+    feature: Feature
+    generator: Generator
+    columns: tuple[str, ...]
+    references: Mapping[str, str]
+    constants: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What a run made, and the views of it that others asked for."""
+
+    parts: dict[str, Made]
+    views: dict[str, View]
+
+
+class Graph:
+    """All features in an order in which each comes after what it needs."""
+
+    def __init__(self, features: Sequence[Feature], generators: Sequence[Generator], *, connected: bool) -> None:
+        """`connected` (FG_DAG): `feature:` and `const:` inputs are no columns. Raise FeatureConfigError."""
+        known = {feature.name for feature in features}
+        pairs = zip(features, generators, strict=True)
+        nodes = {feature.name: _node(feature, generator, known, connected) for feature, generator in pairs}
+        self.nodes = {name: nodes[name] for name in _ordered(nodes)}
+        self.columns = tuple(dict.fromkeys(name for feature in features for name in nodes[feature.name].columns))
+        self.has_references = any(node.references for node in nodes.values())
+        self._levels = _levels(self.nodes)
+
+    def run(self, columns: Columns, wanted: Iterable[str], views: Mapping[str, View] | None = None) -> dict[str, Made]:
+        """Compute the wanted features of rows that passed; `views` are of features that are known already."""
+        return self._run(columns, wanted, views or {}).parts
+
+    def views(self, columns: Columns, wanted: Iterable[str]) -> dict[str, View]:
+        """What the wanted features hand to others."""
+        return self._run(columns, wanted, {}).views
+
+    def _run(self, columns: Columns, wanted: Iterable[str], given: Mapping[str, View]) -> Run:
+        needed = self._with_references(wanted, given)
+        parts: dict[str, Made] = {}
+        views = dict(given)
+        for name, node in self.nodes.items():
+            if name not in needed:
+                continue
+            for reference in node.references.values():
+                if reference not in views:
+                    views[reference] = view_of(parts[reference])
+            parts[name] = node.generator.generate(_seen(node, columns, views), None)
+        for name in wanted:
+            if name not in views and name in parts:
+                views[name] = view_of(parts[name])
+        return Run(parts, views)
+
+    def _with_references(self, wanted: Iterable[str], given: Mapping[str, View]) -> set[str]:
+        needed: set[str] = set()
+        pending = list(wanted)
+        while pending:
+            name = pending.pop()
+            if name in needed:
+                continue
+            needed.add(name)
+            pending += [other for other in self.nodes[name].references.values() if other not in given]
+        return needed
+
+    def validate(self, columns: Columns, wanted: set[str], faults: Faults) -> None:
+        """Note the rows that the wanted features cannot use; a feature sees only rows that those it names can."""
+        rows, places = columns.rows, np.arange(columns.count)
+        for number, level in enumerate(self._levels):
+            nodes = [node for node in level if node.feature.name in wanted]
+            if number and faults:
+                good = ~faults.errors().bad
+                rows, places = columns.rows.filter(good), np.flatnonzero(good)
+            current = columns if len(places) == columns.count else Columns(rows)
+            references = {name for node in nodes for name in node.references.values()}
+            views = self.views(current, references) if references else {}
+            found = Faults(current.count) if number else faults
+            for node in nodes:
+                _check(node, current, views, found)
+            if number:
+                faults.merge(_moved(found.errors(), places, columns.count))
+
+    def user_side(self) -> dict[str, bool]:
+        """Which features are the user's: all leaves are the user's or constant; a grouped sequence is."""
+        found: dict[str, bool] = {}
+        for name, node in self.nodes.items():
+            feature = node.feature
+            found[name] = bool(feature.sequence_name) or all(
+                found[node.references[item]] if item in node.references else side in (Side.USER, Side.CONST)
+                for item, side in zip(feature.inputs, feature.sides, strict=True)
+            )
+        return found
+
+
+def _node(feature: Feature, generator: Generator, known: set[str], connected: bool) -> Node:
+    columns, references, constants = [], {}, {}
+    sides = dict(zip(feature.inputs, feature.sides, strict=False))
+    if connected and len(sides) != len(feature.inputs) and len(set(feature.sides)) > 1:
+        raise FeatureConfigError(f"feature {feature.name!r}: two of its inputs have one name; rename a column")
+    for name in feature.inputs:
+        side = sides.get(name)
+        if connected and side is Side.FEATURE:
+            references[name] = _reference(feature, name, known)
+        elif connected and side is Side.CONST:
+            constants[name] = name
+        else:
+            columns.append(name)
+    return Node(
+        feature=feature, generator=generator, columns=tuple(columns), references=references, constants=constants
+    )
+
+
+def _reference(feature: Feature, name: str, known: set[str]) -> str:
+    """Inside a group, its members are named without the group."""
+    grouped = f"{feature.sequence_name}__{name}"
+    if feature.sequence_name and grouped in known:
+        return grouped
+    if name in known:
+        return name
+    near = get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise FeatureConfigError(f"feature {feature.name!r}: its input feature:{name} is no feature{hint}")
+
+
+def _ordered(nodes: Mapping[str, Node]) -> list[str]:
+    """Depth first; raise FeatureConfigError that names a cycle."""
+    done: dict[str, None] = {}
+    for start in nodes:
+        trail: list[tuple[str, list[str]]] = [(start, list(nodes[start].references.values()))]
+        while trail:
+            name, pending = trail[-1]
+            if name in done or not pending:
+                done.setdefault(name)
+                trail.pop()
+                continue
+            other = pending.pop(0)
+            names = [visited for visited, _ in trail]
+            if other in names:
+                cycle = " -> ".join([*names[names.index(other) :], other])
+                raise FeatureConfigError(f"features need each other in a cycle: {cycle}; break it")
+            if other not in done:
+                trail.append((other, list(nodes[other].references.values())))
+    return list(done)
+
+
+def _levels(nodes: Mapping[str, Node]) -> list[list[Node]]:
+    depths: dict[str, int] = {}
+    levels: list[list[Node]] = []
+    for name, node in nodes.items():
+        depth = max((depths[other] + 1 for other in node.references.values()), default=0)
+        depths[name] = depth
+        levels += [[]] * (depth + 1 - len(levels))
+        levels[depth] = [*levels[depth], node]
+    return levels
+
+
+def _seen(node: Node, columns: Columns, views: Mapping[str, View]) -> Columns:
+    """The columns that a feature sees: its own names for constants and for other features."""
+    if not node.references and not node.constants:
+        return columns
+    seen: dict[str, View] = {name: views[other] for name, other in node.references.items()}
+    seen |= {name: constant(text, columns.count) for name, text in node.constants.items()}
+    return Views(seen, columns.count, columns)
+
+
+def _check(node: Node, columns: Columns, views: Mapping[str, View], faults: Faults) -> None:
+    name = node.feature.name
+    for column in node.columns:
+        if not columns.has(column):
+            faults.add_all("missing_column", f"feature {name!r} needs column {column!r}, which the rows lack")
+            return
+    try:
+        node.generator.generate(_seen(node, columns, views), faults)
+    except ColumnTypeError as error:
+        faults.add_all("wrong_type", f"feature {name!r}: {error}")
+
+
+def _moved(errors: RowErrors, places: np.ndarray[tuple[int], np.dtype[np.int64]], count: int) -> RowErrors:
+    return RowErrors(count=count, rows=places[errors.rows], reasons=errors.reasons, details=errors.details)
