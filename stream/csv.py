@@ -19,7 +19,9 @@ from stream.cursor import Cursor
 from stream.deadletter import DeadLetter
 from stream.decode import DECODE_ERRORS, Decoded, assemble, no_rows, split_bad
 from stream.errors import SourceError
-from stream.files import FileSource, InputFile, list_files
+from stream.files import FileSource, InputFile, Reading, list_files
+from stream.hive import path_columns
+from stream.inflate import CODECS, Inflated, codec_of
 from stream.source import Chunk
 
 _BLOCK_BYTES = 4 << 20
@@ -36,6 +38,7 @@ class CsvOptions:
     types: pa.Schema | None = None
     columns: frozenset[str] | None = None
     block_bytes: int = _BLOCK_BYTES
+    reading: Reading = Reading()
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1 or not self.delimiter.isascii():
@@ -49,10 +52,10 @@ class CsvOptions:
 
 def open_csv(path: str, options: CsvOptions) -> FileSource:
     """A source over the CSV files of a path; types that are not declared are those of the first file's first block."""
-    files = list_files(path, ".csv")
+    files = list_files(path, (".csv", *(f".csv{suffix}" for suffix in CODECS)))
     settled = _settle_types(files[0], options)
     # A block's number means a place only together with the size of blocks.
-    return FileSource(path, files, lambda file: CsvReader(file, settled), tag=f"-{options.block_bytes:x}")
+    return FileSource(path, files, lambda file: CsvReader(file, settled), f"-{options.block_bytes:x}", options.reading)
 
 
 class CsvReader:
@@ -61,14 +64,22 @@ class CsvReader:
     def __init__(self, file: InputFile, options: CsvOptions) -> None:
         self._file = file
         self._options = options
-        self._handle: BinaryIO | None = None
+        self._handle: BinaryIO | Inflated | None = None
+        self._codec = codec_of(file.path)
+        self._size = file.size
+        if self._codec is not None:
+            self._size = Inflated(file.open(), self._codec, file.path).size()
         self._names = self._header() if options.with_header else list(options.names)
-        _check_columns(file.path, self._names, options.columns)
+        self._said = path_columns(file.path, options.types).beside(self._names, options.columns)
+        _check_columns(file.path, self._names, options.columns, self._said.values)
 
     @property
     def units(self) -> int:
         """Blocks."""
-        return -(-self._file.size // self._options.block_bytes)
+        return -(-self._size // self._options.block_bytes)
+
+    def rows_of(self, unit: int) -> None:
+        """Nobody knows before the block is read."""
 
     @property
     def names(self) -> list[str]:
@@ -94,7 +105,7 @@ class CsvReader:
         numbers: npt.NDArray[np.int32] = segment.message[skip:]
         return Chunk(
             key=start.key,
-            rows=segment.rows.slice(skip),
+            rows=self._said.add(segment.rows.slice(skip)),
             offsets=np.full(len(numbers), start.offset, np.int64),
             row_in_message=numbers,
             broker_time_ms=np.full(len(numbers), -1, np.int64),
@@ -194,9 +205,10 @@ class CsvReader:
         types = {field.name: field.type for field in self._options.types or () if field.name in wanted}
         return pa.csv.ConvertOptions(column_types=types, include_columns=wanted)
 
-    def _open(self) -> BinaryIO:
+    def _open(self) -> BinaryIO | Inflated:
         if self._handle is None:
-            self._handle = self._file.open()
+            file = self._file.open()
+            self._handle = file if self._codec is None else Inflated(file, self._codec, self._file.path)
         return self._handle
 
     def close(self) -> None:
@@ -206,7 +218,7 @@ class CsvReader:
             self._handle = None
 
 
-def _rest_of_line(handle: BinaryIO) -> bytes:
+def _rest_of_line(handle: BinaryIO | Inflated) -> bytes:
     pieces = []
     while piece := handle.readline(1 << 16):
         pieces.append(piece)
@@ -224,8 +236,8 @@ def _settle_types(file: InputFile, options: CsvOptions) -> CsvOptions:
     return replace(options, types=pa.schema([*(options.types or ()), *shown]))
 
 
-def _check_columns(path: str, names: list[str], columns: Collection[str] | None) -> None:
+def _check_columns(path: str, names: list[str], columns: Collection[str] | None, said: Collection[str]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise SourceError(f"{path} has the columns {', '.join(twice)} twice")
-    if missing := sorted(set(columns or ()) - set(names)):
+    if missing := sorted(set(columns or ()) - set(names) - set(said)):
         raise SourceError(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")

@@ -1,13 +1,15 @@
 """Rows from files, each file one partition: what the Parquet and CSV sources share.
 
 A path is a comma list of files, folders and globs, local or fsspec URLs. The files are sorted by path over the whole
-list; partition i is the i-th. A cursor's topic is the whole path, its topic id a digest of the file, its offset a row
-group or block.
+list; partition i is the i-th, or, where files are split into s parts for more ranks than files, part i % s of file
+i // s. A cursor's topic is the whole path, its topic id a digest of the file, its offset a row group, a block or a pool
+of the shuffle.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from fsspec.core import url_to_fs
 
 from stream.cursor import Cursor, PartitionKey
 from stream.errors import FileReplacedError, PositionError, SourceError
+from stream.shuffle import Shuffle, ShuffledReader
 from stream.source import Chunk
 
 
@@ -46,10 +49,10 @@ class InputFile:
             raise FileReplacedError(f"file {self.path} was replaced while it was read: start over, or restore it")
 
 
-def list_files(path: str, suffix: str) -> tuple[InputFile, ...]:
+def list_files(path: str, suffix: str | tuple[str, ...]) -> tuple[InputFile, ...]:
     """The files of a path, sorted; raise SourceError where a part of it matches nothing.
 
-    Folders are searched, with all below them, for files of the suffix whose names start with neither `.` nor `_`.
+    Folders are searched, with all below them, for files of a suffix whose names start with neither `.` nor `_`.
     """
     files: list[InputFile] = []
     for part in path.split(","):
@@ -64,7 +67,7 @@ def list_files(path: str, suffix: str) -> tuple[InputFile, ...]:
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-def _matches(fs: fsspec.AbstractFileSystem, path: str, suffix: str) -> list[str]:
+def _matches(fs: fsspec.AbstractFileSystem, path: str, suffix: str | tuple[str, ...]) -> list[str]:
     if any(character in path for character in "*?["):
         return [name for name in fs.glob(path) if fs.isfile(name)]
     if not fs.isdir(path):
@@ -96,9 +99,34 @@ class FileReader(Protocol):
         """A chunk from a place before the last unit's end, of at least a unit or some rows, perhaps of no rows."""
         ...
 
+    def rows_of(self, unit: int) -> int | None:
+        """How many rows a unit has; None: unknown without reading."""
+        ...
+
     def close(self) -> None:
         """Close the file; it opens again when read."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """In which order and parts files are read. `splits` is the number of parts of each file."""
+
+    splits: int = 1
+    shuffle: Shuffle | None = None
+
+    def topic_id(self, file: InputFile, part: int) -> str:
+        """What the offsets of a cursor depend on."""
+        split = f"-part{part}of{self.splits}" if self.splits > 1 else ""
+        return file.digest + split + ("" if self.shuffle is None else self.shuffle.tag)
+
+
+def known_splits(cursors: Iterable[Cursor]) -> int | None:
+    """The `splits` that cursors were made with; None: there are none."""
+    for cursor in cursors:
+        found = re.search(r"-part\d+of(\d+)", cursor.topic_id)
+        return int(found.group(1)) if found else 1
+    return None
 
 
 class FileSource:
@@ -110,19 +138,22 @@ class FileSource:
         files: tuple[InputFile, ...],
         make_reader: Callable[[InputFile], FileReader],
         tag: str = "",
+        reading: Reading | None = None,
     ) -> None:
         self._path = path
         self._tag = tag  # part of the topic id: what else the meaning of offsets depends on
         self._files = files
         self._make_reader = make_reader
+        self._reading = Reading() if reading is None else reading
         self._readers: dict[PartitionKey, FileReader] = {}
+        self._spans: dict[PartitionKey, range] = {}
         self._at: dict[PartitionKey, Cursor] = {}
         self._turn: deque[PartitionKey] = deque()
         self._held: frozenset[PartitionKey] = frozenset()
 
     def partitions(self) -> tuple[PartitionKey, ...]:
-        """One per file, in the order of their paths."""
-        return tuple((self._path, i) for i in range(len(self._files)))
+        """One per file, or part of a file, in the order of their paths."""
+        return tuple((self._path, i) for i in range(len(self._files) * self._reading.splits))
 
     def start(self, keys: Iterable[PartitionKey], cursors: Mapping[PartitionKey, Cursor]) -> None:
         """Read files from their cursors, else from the first row; raise FileReplacedError for other files' cursors."""
@@ -133,24 +164,30 @@ class FileSource:
         """Read one more file from its first row."""
         self._open(key, None)
 
+    def _file(self, key: PartitionKey) -> InputFile:
+        return self._files[key[1] // self._reading.splits]
+
     def _open(self, key: PartitionKey, cursor: Cursor | None) -> None:
         if key not in self.partitions():
             raise SourceError(f"no file {key[1]} in input path {key[0]!r}; {self._path!r} has {len(self._files)} files")
-        file = self._files[key[1]]
-        topic_id = file.digest + self._tag
-        if cursor is None:
-            cursor = Cursor(topic=key[0], partition=key[1], topic_id=topic_id)
-        elif cursor.topic_id not in ("", topic_id):
-            raise FileReplacedError(
-                f"file {key[1]} of input path {key[0]!r}, {file.path}, is not the file that the cursor was made for: "
-                "it was replaced, or files were added or removed before it"
-            )
+        file = self._file(key)
+        part = key[1] % self._reading.splits
+        topic_id = self._reading.topic_id(file, part) + self._tag
+        if cursor is not None and cursor.topic_id not in ("", topic_id):
+            raise FileReplacedError(_replaced(key, file, cursor, topic_id))
         reader = self._make_reader(file)
-        if cursor.offset > reader.units:
+        span = range(reader.units * part // self._reading.splits, reader.units * (part + 1) // self._reading.splits)
+        if self._reading.shuffle is not None:
+            reader = ShuffledReader(reader, span, self._reading.shuffle, key[1])
+            span = range(reader.units)
+        if cursor is None:
+            cursor = Cursor(topic=key[0], partition=key[1], topic_id=topic_id, offset=span.start)
+        if not span.start <= cursor.offset <= span.stop:
             raise PositionError(
                 f"cursor {cursor.text} is behind the end of {file.path}, which has {reader.units} units"
             )
         self._readers[key] = reader
+        self._spans[key] = span
         self._at[key] = cursor
         self._turn.append(key)
 
@@ -164,7 +201,7 @@ class FileSource:
                 self._at[key] = chunk.end
                 if self.ended(key):
                     self._readers[key].close()
-                    self._files[key[1]].check()
+                    self._file(key).check()
                 if chunk.rows.num_rows or chunk.dead:
                     return chunk
         return None
@@ -175,7 +212,7 @@ class FileSource:
 
     def ended(self, key: PartitionKey) -> bool:
         """The file was given to its end."""
-        return self._at[key].offset >= self._readers[key].units
+        return self._at[key].offset >= self._spans[key].stop
 
     def position(self, key: PartitionKey) -> Cursor:
         """The row after the last one given."""
@@ -183,7 +220,7 @@ class FileSource:
 
     def lag(self) -> Mapping[PartitionKey, int]:
         """Row groups or blocks not yet given in full."""
-        return {key: self._readers[key].units - cursor.offset for key, cursor in self._at.items()}
+        return {key: self._spans[key].stop - cursor.offset for key, cursor in self._at.items()}
 
     def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
         """Do nothing: nobody listens."""
@@ -192,3 +229,16 @@ class FileSource:
         """Close the files; a second call does nothing."""
         for reader in self._readers.values():
             reader.close()
+
+
+def _replaced(key: PartitionKey, file: InputFile, cursor: Cursor, topic_id: str) -> str:
+    if cursor.topic_id.startswith(file.digest):
+        return (
+            f"file {key[1]} of input path {key[0]!r}, {file.path}, is read in another order than when the cursor was "
+            f"made ({cursor.topic_id.removeprefix(file.digest) or 'as it is'!r}, now "
+            f"{topic_id.removeprefix(file.digest) or 'as it is'!r}): restore shuffle, seed, batch size and delimiter"
+        )
+    return (
+        f"file {key[1]} of input path {key[0]!r}, {file.path}, is not the file that the cursor was made for: "
+        "it was replaced, or files were added or removed before it"
+    )

@@ -13,24 +13,39 @@ from stream.cursor import Cursor
 from stream.decode import no_rows
 from stream.decode_arrow import plain
 from stream.errors import SourceError
-from stream.files import FileSource, InputFile, list_files
+from stream.files import FileSource, InputFile, Reading, list_files
+from stream.hive import PathColumns, path_columns
 from stream.source import Chunk
 
 _ROWS_PER_CHUNK = 65_536
 
 
 def open_parquet(
-    path: str, *, columns: Collection[str] | None = None, rows_per_chunk: int = _ROWS_PER_CHUNK
+    path: str,
+    *,
+    columns: Collection[str] | None = None,
+    rows_per_chunk: int = _ROWS_PER_CHUNK,
+    declared: pa.Schema | None = None,
+    reading: Reading | None = None,
 ) -> FileSource:
-    """A source over the Parquet files of a path; raise SourceError where one lacks a column."""
+    """A source over the Parquet files of a path; raise SourceError where one lacks a column.
+
+    `declared` gives types to columns that the path says (`dt=...`).
+    """
     files = list_files(path, ".parquet")
-    return FileSource(path, files, lambda file: ParquetReader(file, columns, rows_per_chunk))
+
+    def make(file: InputFile) -> ParquetReader:
+        return ParquetReader(file, columns, rows_per_chunk, path_columns(file.path, declared))
+
+    return FileSource(path, files, make, reading=reading)
 
 
 class ParquetReader:
     """Reads one Parquet file, in batches inside its row groups; the open file is kept between reads."""
 
-    def __init__(self, file: InputFile, columns: Collection[str] | None, rows_per_chunk: int) -> None:
+    def __init__(
+        self, file: InputFile, columns: Collection[str] | None, rows_per_chunk: int, said: PathColumns
+    ) -> None:
         self._file = file
         self._rows_per_chunk = rows_per_chunk
         self._handle: BinaryIO | None = None
@@ -40,13 +55,19 @@ class ParquetReader:
         self._skipped = 0  # rows of the row group before it
         metadata = self._open().metadata
         self._rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        self._columns = _present(file.path, self._open().schema_arrow.names, columns)
+        names = self._open().schema_arrow.names
+        self._said = said.beside(names, columns)
+        self._columns = _present(file.path, names, columns, self._said)
         self.close()
 
     @property
     def units(self) -> int:
         """Row groups."""
         return len(self._rows)
+
+    def rows_of(self, unit: int) -> int:
+        """Rows of a row group."""
+        return int(self._rows[unit])
 
     def _open(self) -> pq.ParquetFile:
         if self._parquet is None:
@@ -77,7 +98,7 @@ class ParquetReader:
         ended = row + count >= self._rows[group]
         end = start.at(group + 1) if ended else start.at(group, row + count)
         self._next, self._skipped = (None, 0) if ended else (end.place, end.row)
-        rows = no_rows() if rows is None else plain(rows)
+        rows = no_rows() if rows is None else self._said.add(plain(rows))
         return Chunk(
             key=start.key,
             rows=rows,
@@ -104,9 +125,9 @@ class ParquetReader:
         self._parquet = self._handle = None
 
 
-def _present(path: str, names: list[str], columns: Collection[str] | None) -> list[str] | None:
+def _present(path: str, names: list[str], columns: Collection[str] | None, said: PathColumns) -> list[str] | None:
     if columns is None:
         return None
-    if missing := sorted(set(columns) - set(names)):
+    if missing := sorted(set(columns) - set(names) - set(said.values)):
         raise SourceError(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")
     return [name for name in names if name in set(columns)]

@@ -37,7 +37,9 @@ class Catalogue:
     A change that cannot be read is logged and counted, and the tables stay as they are: a writer may be half-way.
     """
 
-    def __init__(self, options: SamplerOptions, *, clock: Clock = time.monotonic, every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(
+        self, options: SamplerOptions, *, clock: Clock = time.monotonic, every_s: float = LOOK_EVERY_S
+    ) -> None:
         self._options = options
         self._clock = clock
         self._every_s = every_s
@@ -80,8 +82,12 @@ def _list_all(options: SamplerOptions) -> Files:
         "hard": options.hard_path,
         "edge": options.edge_path,
     }
-    needed = {"negative_sampler_v2": ("positive",), "hard_negative_sampler": ("hard",)}
-    needed |= {"hard_negative_sampler_v2": ("positive", "hard"), "tdm_sampler": ("edge",)}
+    needed: dict[str, tuple[str, ...]] = {
+        "negative_sampler_v2": ("positive",),
+        "hard_negative_sampler": ("hard",),
+        "hard_negative_sampler_v2": ("positive", "hard"),
+        "tdm_sampler": ("edge",),
+    }
     for name in ("item", *needed.get(options.kind, ())):
         if not named[name]:
             raise SamplerError(f"{options.kind}: the path of its {name} file is empty; set it before training starts")
@@ -118,11 +124,11 @@ def _load(options: SamplerOptions, files: Files) -> Tables:
         attributes=options.attributes,
     )
     edges = {
-        name: parse_edges(*_content(group), field_delimiter=delimiter) for name, group in files.items() if name != "item"
+        name: parse_edges(*_content(group), field_delimiter=delimiter)
+        for name, group in files.items()
+        if name != "item"
     }
-    return Tables(
-        items=items, positive=edges.get("positive"), hard=edges.get("hard"), ancestors=edges.get("edge")
-    )
+    return Tables(items=items, positive=edges.get("positive"), hard=edges.get("hard"), ancestors=edges.get("edge"))
 
 
 def _content(files: tuple[InputFile, ...]) -> tuple[bytes, str]:

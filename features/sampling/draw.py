@@ -1,4 +1,4 @@
-"""The randomness of one batch: a pure function of seed, epoch and place in the data, so that a resume draws the same."""
+"""The randomness of one batch: a function of seed, epoch and place in the data, so that a resume draws the same."""
 
 from __future__ import annotations
 

@@ -142,9 +142,7 @@ class NegativeSampler:
         candidates = self._options.candidates
         if candidates is None:
             items = {name: appended(rows.column(name), values) for name, values in taken.items()}
-            return Sampled(
-                rows=rows, items=pa.RecordBatch.from_pydict(items), infos=infos, added=len(numbers)
-            )
+            return Sampled(rows=rows, items=pa.RecordBatch.from_pydict(items), infos=infos, added=len(numbers))
         for name, values in taken.items():
             column, _ = merged_candidates(rows.column(name), values, candidates.delimiter)
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
@@ -177,11 +175,9 @@ class NegativeSampler:
             pool = Pool(weights)
         except ValueError:
             raise SamplerError(
-                f"{options.kind}: no item can be drawn: all have weight 0, or attributes of which no feature can be made"
+                f"{options.kind}: no item can be drawn: all have weight 0, or attributes that no feature accepts"
             ) from None
-        return _Ready(
-            tables=tables, columns=columns, usable=usable, pool=pool, candidates=candidates, numbers=numbers
-        )
+        return _Ready(tables=tables, columns=columns, usable=usable, pool=pool, candidates=candidates, numbers=numbers)
 
     def _tell(self, text: str) -> None:
         if text not in self._told:
@@ -225,4 +221,7 @@ def _is_list(kind: pa.DataType) -> bool:
 def _targets(edges: EdgeTable, users: Int64s) -> Int64s:
     starts, ends = edges.spans(users)
     sizes = ends - starts
-    return edges.targets[np.repeat(starts, sizes) + np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
+    found: Int64s = edges.targets[
+        np.repeat(starts, sizes) + np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    ]
+    return found

@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from features.errors import FeatureConfigError
 from protos import data_pb2, pipeline_pb2
 
-Scalar = data_pb2.NegativeSampler | data_pb2.NegativeSamplerV2 | data_pb2.HardNegativeSampler
-Message = Scalar | data_pb2.HardNegativeSamplerV2 | data_pb2.TDMSampler
+Scalar = (
+    data_pb2.NegativeSampler
+    | data_pb2.NegativeSamplerV2
+    | data_pb2.HardNegativeSampler
+    | data_pb2.HardNegativeSamplerV2
+)
+Message = Scalar | data_pb2.TDMSampler
 
 PROBABILITIES = ("UNIFORM", "ARITHMETIC", "RECIPROCAL")
 
@@ -86,26 +91,27 @@ class SamplerOptions:
         return _scalar(kind, message, _candidates(config, kind, message.item_id_field))
 
 
-def _scalar(
-    kind: str, message: Scalar | data_pb2.HardNegativeSamplerV2, candidates: Candidates | None
-) -> SamplerOptions:
+def _scalar(kind: str, message: Scalar, candidates: Candidates | None) -> SamplerOptions:
     plain = isinstance(message, data_pb2.NegativeSampler)
-    second = isinstance(message, data_pb2.NegativeSamplerV2 | data_pb2.HardNegativeSamplerV2)
-    hard = isinstance(message, data_pb2.HardNegativeSampler | data_pb2.HardNegativeSamplerV2)
-    if not plain and not message.user_id_field:
+    given = {field.name: value for field, value in message.ListFields()}
+
+    def text(name: str) -> str:
+        return str(given.get(name, ""))
+
+    if not plain and not text("user_id_field"):
         raise FeatureConfigError(f"{kind}: user_id_field is not set; name the column that holds the user's id")
     return SamplerOptions(
         kind=kind,
-        item_path=message.input_path if plain else message.item_input_path,
-        user_path="" if plain else message.user_input_path,
-        positive_path=message.pos_edge_input_path if second else "",
-        hard_path=message.hard_neg_edge_input_path if hard else "",
+        item_path=text("input_path" if plain else "item_input_path"),
+        user_path=text("user_input_path"),
+        positive_path=text("pos_edge_input_path"),
+        hard_path=text("hard_neg_edge_input_path"),
         num_sample=message.num_sample,
         num_eval_sample=message.num_eval_sample if message.HasField("num_eval_sample") else None,
-        num_hard_sample=message.num_hard_sample if hard else 0,
+        num_hard_sample=int(given.get("num_hard_sample", 0)),
         attributes=tuple(message.attr_fields),
         item_id=message.item_id_field,
-        user_id="" if plain else message.user_id_field,
+        user_id=text("user_id_field"),
         attr_delimiter=message.attr_delimiter,
         field_delimiter=message.field_delimiter or "\t",
         candidates=candidates,

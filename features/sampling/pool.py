@@ -101,7 +101,8 @@ class Pool:
         ends = np.cumsum(weights)
         last = int(np.flatnonzero(weights)[-1])
         drawn = np.searchsorted(ends, random.random(count) * ends[-1], side="right")
-        return np.minimum(drawn, last).astype(np.int64)
+        found: Int64s = np.minimum(drawn, last).astype(np.int64)
+        return found
 
     def _draw_relaxed(self, count: int, own: Int64s, random: np.random.Generator) -> Int64s:
         found = np.empty(count, np.int64)
@@ -127,7 +128,7 @@ def _next(state: npt.NDArray[np.uint64]) -> float:
 def _taken(out: Int64s, made: int, positive: int, item: int) -> bool:
     if item == positive:
         return True
-    for k in range(made):
+    for k in range(made):  # noqa: SIM110
         if out[k] == item:
             return True
     return False

@@ -129,7 +129,8 @@ def to_ids(column: pa.Array, *, text: bool) -> Int64s:
     _, offsets, data = strings.buffers()
     ends = np.frombuffer(offsets, np.int64, len(strings) + 1, strings.offset * 8) if len(strings) else np.zeros(1, int)
     chars = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return hash_slices(chars, ends[:-1], ends[1:]).view(np.int64)
+    hashed: Int64s = hash_slices(chars, ends[:-1], ends[1:]).view(np.int64)
+    return hashed
 
 
 def _fields(
@@ -165,7 +166,9 @@ def _header(line: str, path: str, delimiter: str, columns: int, weight: int) -> 
             f"got {line[:80]!r}"
         )
     if known[weight] != "float":
-        raise SamplerError(f"{path}: column {weight + 1} must be the weight, of type float; the header is {line[:80]!r}")
+        raise SamplerError(
+            f"{path}: column {weight + 1} must be the weight, of type float; the header is {line[:80]!r}"
+        )
     return known
 
 

@@ -51,9 +51,7 @@ class TdmSampler:
     the tree does not know stands for its own ancestors; one with too few of them repeats them in turn.
     """
 
-    def __init__(
-        self, options: SamplerOptions, catalogue: Catalogue, check: Check, labels: Sequence[str]
-    ) -> None:
+    def __init__(self, options: SamplerOptions, catalogue: Catalogue, check: Check, labels: Sequence[str]) -> None:
         self._options = options
         self._catalogue = catalogue
         self._check = check
