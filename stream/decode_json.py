@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 
 import pyarrow as pa
@@ -26,6 +27,9 @@ class JsonDecoder:
         self._declared = schema is not None
         self._columns = columns
         self._schema = _pruned(schema, columns) if schema is not None else None
+        # pyarrow's reader refuses maps: it reads what is flat, and json the rest.
+        self._maps = [field for field in self._schema or () if pa.types.is_map(field.type)]
+        self._flat = pa.schema([field for field in self._schema or () if field not in self._maps])
 
     def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
         """Decode a run of messages; those that are not one object of the schema's types are failures."""
@@ -35,7 +39,8 @@ class JsonDecoder:
     def _decode_run(self, payloads: list[bytes]) -> pa.RecordBatch:
         lines = b"\n".join(_line(payload) for payload in payloads)
         options = pa.json.ParseOptions(
-            explicit_schema=self._schema, unexpected_field_behavior="ignore" if self._declared else "infer"
+            explicit_schema=self._flat if self._maps else self._schema,
+            unexpected_field_behavior="ignore" if self._declared else "infer",
         )
         block = max(_MIN_BLOCK, len(lines) + 1)
         table = pa.json.read_json(
@@ -47,7 +52,16 @@ class JsonDecoder:
             raise pa.ArrowInvalid(f"{len(payloads)} messages hold {table.num_rows} objects")
         table.validate(full=True)
         rows = pa.RecordBatch.from_struct_array(table.to_struct_array().combine_chunks())
+        if self._maps:
+            return self._with_maps(rows, payloads)
         return rows if self._declared else self._adopt(rows)
+
+    def _with_maps(self, rows: pa.RecordBatch, payloads: list[bytes]) -> pa.RecordBatch:
+        """Put the map columns where the declared schema has them."""
+        events = [json.loads(p, object_pairs_hook=_object, parse_constant=_refuse_constant) for p in payloads]
+        maps = {field: pa.array([_items(event, field) for event in events], field.type) for field in self._maps}
+        columns = [maps[field] if field in maps else rows.column(field.name) for field in self._schema or ()]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _adopt(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Keep the types of the fields that had a value; give only the columns asked for."""
@@ -64,6 +78,28 @@ def _line(payload: bytes) -> bytes:
     if not (line.startswith(b"{") and line.endswith(b"}")):
         raise pa.ArrowInvalid("the message is not a JSON object")
     return line
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    event = dict(pairs)
+    if len(event) < len(pairs):
+        raise pa.ArrowInvalid("the message has an object with two equal keys")
+    return event
+
+
+def _refuse_constant(name: str) -> float:
+    raise pa.ArrowInvalid(f"{name} is no JSON")
+
+
+def _items(event: dict[str, object], field: pa.Field) -> list[tuple[str | int, object]] | None:
+    """The items of one map; JSON writes keys that are numbers as strings."""
+    value = event.get(field.name)
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise pa.ArrowInvalid(f"column {field.name!r} holds {json.dumps(value)[:80]}, which is no object")
+    key = int if pa.types.is_integer(field.type.key_type) else str
+    return [(key(name), item) for name, item in value.items()]
 
 
 def _pruned(schema: pa.Schema, columns: Collection[str] | None) -> pa.Schema:

@@ -198,6 +198,40 @@ def test_json_without_a_schema_keeps_the_types_seen_first() -> None:
     assert [failure.index for failure in second.failures] == [1]
 
 
+def test_json_reads_objects_as_maps_and_finds_bad_ones() -> None:
+    schema = pa.schema(
+        [("m", pa.map_(pa.string(), pa.float32())), ("id", pa.int64()), ("n", pa.map_(pa.int64(), pa.string()))]
+    )
+    payloads = [
+        b'{"id": 1, "m": {"a": 1, "b": 0.5}, "n": {"7": "x"}}',
+        b'{"id": 2, "m": {"a": "much"}}',
+        b'{"id": 3, "m": null}',
+        b'{"id": 4, "m": [1]}',
+        b'{"id": 5, "n": {"seven": "x"}}',
+        b'{"id": 6, "m": {"a": 1, "a": 2}}',
+        b'{"id": 7, "m": {"a": NaN}}',
+        b'{"id": 8, "m": {}}',
+    ]
+    decoded = JsonDecoder(schema).decode(payloads)
+    assert [segment.rows.schema for segment in decoded.segments] == [schema]
+    assert _rows(decoded) == [
+        {"id": 1, "m": [("a", 1.0), ("b", 0.5)], "n": [(7, "x")]},
+        {"id": 3, "m": None, "n": None},
+        {"id": 8, "m": [], "n": None},
+    ]
+    assert [failure.index for failure in decoded.failures] == [1, 3, 4, 5, 6]
+    only_maps = JsonDecoder(schema, ["m"]).decode([payloads[0], payloads[2]])
+    assert _rows(only_maps) == [{"m": [("a", 1.0), ("b", 0.5)]}, {"m": None}]
+
+
+def test_json_maps_come_back_as_they_were_written() -> None:
+    schema = pa.schema([("id", pa.int64()), ("m", pa.map_(pa.int64(), pa.float64()))])
+    batch = pa.RecordBatch.from_pylist([{"id": 1, "m": [(3, 0.5)]}, {"id": 2, "m": None}], schema=schema)
+    payloads = encode_rows(batch, "JSON")
+    assert payloads[0] == b'{"id":1,"m":{"3":0.5}}'
+    assert _rows(JsonDecoder(schema).decode(payloads)) == batch.to_pylist()
+
+
 def test_json_reads_a_message_of_two_megabytes() -> None:
     payload = b'{"text": "' + b"x" * (2 << 20) + b'"}'
     decoded = JsonDecoder(pa.schema([("text", pa.string())])).decode([payload, payload])
