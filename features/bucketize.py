@@ -11,8 +11,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from features import kernels
-from features.elements import Int64s, Tokens, as_tokens, text_tokens
+from features import hashes, kernels
+from features.elements import Int64s, Tokens, as_tokens, text_tokens, to_floats
 from features.errors import FeatureConfigError
 from features.spec import MAX_RAW_ID
 
@@ -72,33 +72,92 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """MurmurHash64A of the token, or of the number in decimal, modulo size."""
+    """Hash of the token, or of the number in decimal, modulo size: MurmurHash64A, or FarmHash's Fingerprint64."""
 
     size: int
+    farm: bool = False
     total: ClassVar[bool] = True
 
     def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         tokens = as_tokens(values)
-        return kernels.hash_tokens(tokens.data, tokens.starts, tokens.ends, self.size), None
+        hash_all = hashes.farm_tokens if self.farm else kernels.hash_tokens
+        return hash_all(tokens.data, tokens.starts, tokens.ends, self.size), None
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
-        return {"hash": "murmur64a/0xc70f6907", "buckets": self.size}
+        return {"hash": hashes.FARM if self.farm else hashes.MURMUR, "buckets": self.size}
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
-    """`num_buckets`: the integer itself, or 0 where it is out of range; a token that is no integer has no id."""
+class HashedFloats:
+    """`fg_value_type: "float"`: tokens are read as float32, and their four bytes are hashed."""
+
+    size: int
+    total: ClassVar[bool] = False
+
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
+        numbers, status = to_floats(as_tokens(values))
+        with np.errstate(over="ignore"):
+            narrow = numbers.astype(np.float32)
+        return hashes.hash_floats(narrow, self.size), status
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        return {"hash": "std::hash<float>", "buckets": self.size}
+
+
+@dataclass(frozen=True, slots=True)
+class HashedIntegers:
+    """`fg_value_type: "int64"`: the number itself, truncated towards zero, as an unsigned number modulo size."""
 
     size: int
     total: ClassVar[bool] = False
 
     def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
         if not isinstance(values, Tokens):
+            return hashes.hash_integers(values, self.size), None
+        numbers, status = truncated(values)
+        return hashes.hash_integers(numbers, self.size), status
+
+    def describe(self) -> dict[str, object]:
+        """What the ids depend on, for the digest."""
+        return {"hash": "std::hash<int64>", "buckets": self.size}
+
+
+def truncated(values: Tokens) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+    """Numbers without their fractions; what is none, or beyond int64, has a status."""
+    numbers, status = kernels.parse_integers(values.data, values.starts, values.ends, True)
+    other = np.flatnonzero(status == kernels.MALFORMED)
+    if len(other):
+        floats, states = to_floats(Tokens(values.data, values.starts[other], values.ends[other]))
+        inside = np.abs(floats) < 2.0**63
+        numbers[other] = np.where(inside, floats, 0).astype(np.int64)
+        status[other] = np.where(inside | (states != kernels.OK), states, kernels.OUT_OF_RANGE)
+    return numbers, status
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """`num_buckets`: the integer itself, or 0 where it is out of range; a token that is no integer has no id.
+
+    `typed` takes any number, truncated towards zero.
+    """
+
+    size: int
+    typed: bool = False
+    total: ClassVar[bool] = False
+
+    def __call__(self, values: Int64s | Tokens, *, check: bool = True) -> tuple[Int64s, Status]:
+        if not isinstance(values, Tokens):
             return self._inside(values), None
-        ids, status = kernels.parse_integers(values.data, values.starts, values.ends, True)
+        ids, status = self._read(values)
         status[status == kernels.OUT_OF_RANGE] = kernels.OK
         return self._inside(ids), status
+
+    def _read(self, tokens: Tokens) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+        return (
+            truncated(tokens) if self.typed else kernels.parse_integers(tokens.data, tokens.starts, tokens.ends, True)
+        )
 
     def _inside(self, ids: Int64s) -> Int64s:
         outside = (ids < 0) | (ids >= self.size)
@@ -106,7 +165,7 @@ class Numbered:
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
-        return {"num_buckets": self.size}
+        return {"num_buckets": self.size, **({"typed": True} if self.typed else {})}
 
 
 class Vocabulary:
@@ -195,6 +254,14 @@ def _numbered(name: str, words: Sequence[str], start: int) -> dict[str, int]:
         twice = next(word for word in words if words.count(word) > 1)
         raise FeatureConfigError(f"feature {name!r}: {twice!r} occurs twice in its vocabulary")
     return table
+
+
+def ascending(name: str, bounds: Sequence[float]) -> Boundaries:
+    """Boundaries of a configuration; raise FeatureConfigError where they are not finite or do not ascend."""
+    given = np.array(bounds, np.float32)
+    if not np.isfinite(given).all() or (np.diff(given) < 0).any():
+        raise FeatureConfigError(f"feature {name!r}: boundaries must be finite and ascending")
+    return Boundaries(tuple(float(bound) for bound in given))
 
 
 @dataclass(frozen=True, slots=True)

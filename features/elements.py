@@ -11,6 +11,7 @@ import pyarrow as pa
 from features import kernels
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Text, Valid
 from features.errors import ColumnTypeError
+from features.floats import format_floats
 from stream.row_errors import Faults, describe
 
 Int32s = npt.NDArray[np.int32]
@@ -140,9 +141,7 @@ class Reader:
             case Maps():
                 return self._maps(view)
             case Floats():
-                raise ColumnTypeError(
-                    f"column {self._name!r} holds floats, which are no ids: cast them to integers or strings"
-                )
+                return self._floats(view)
 
     def _integers(self, view: Integers) -> Elements:
         if view.wide is not None:
@@ -150,6 +149,18 @@ class Reader:
         if view.valid is None:
             return Elements(view.values, None)
         return Elements(view.values[view.valid], view.valid.astype(np.int32))
+
+    def _floats(self, view: Floats) -> Elements:
+        lengths = None if view.valid is None else view.valid.astype(np.int32)
+        values = view.values if view.valid is None else view.values[view.valid]
+        return self._written(values, lengths)
+
+    def _written(self, values: Float32s | Float64s, lengths: Int32s | None) -> Elements:
+        """Floats as text, which is what ids are made of; given ids (FG_NONE) are never floats."""
+        if self._split.keep_empty:
+            raise ColumnTypeError(f"column {self._name!r} holds floats, which are no ids: cast them to integers")
+        self.blame_elements(~np.isfinite(values), lengths, "not_finite")
+        return Elements(Tokens(*format_floats(values)), lengths)
 
     def _text(self, view: Text) -> Elements:
         how = self._split
@@ -177,9 +188,9 @@ class Reader:
     def _lists(self, view: Lists) -> Elements:
         lengths = np.diff(view.offsets).astype(np.int32)
         child = view.child
-        if isinstance(child, Floats):
-            raise ColumnTypeError(f"column {self._name!r} holds lists of floats, which are no ids")
         self._refuse_nulls(child.valid, lengths)
+        if isinstance(child, Floats):
+            return self._written(child.values, lengths)
         if isinstance(child, Integers):
             if child.wide is not None:
                 self.blame_elements(child.wide, lengths, "id_out_of_range")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from google.protobuf.message import Message
 
 from features.errors import FeatureConfigError
 from features.generator import Setting
-from features.spec import EmbeddingSpec, Side, ZchSpec
+from features.messages import Message as FeatureMessage
+from features.messages import Numeric
+from features.spec import DenseEmbeddingSpec, EmbeddingSpec, Side, ZchSpec
 from protos import feature_pb2
 
-_LATER = ("use_mask", "dynamicemb", "autodis", "mlp", "stub_type", "fg_value_type")
+_LATER: tuple[str, ...] = ()
 _POLICIES = {"lfu": "lfu", "lru": "lru", "distance_lfu": "distance_lfu", "hash": "hash"}
 
 
-def refuse_unsupported(message: Message, name: str) -> None:
+def refuse_unsupported(message: Message, name: str, setting: Setting) -> None:
     """Raise FeatureConfigError where a field is set that changes values and is not honoured."""
     set_fields = {field.name: value for field, value in message.ListFields()}
+    if set_fields.get("stub_type") and not setting.graph:
+        raise FeatureConfigError(f"feature {name!r}: stub_type belongs to the feature graph; use fg_mode FG_DAG")
     for field in _LATER:
         if set_fields.get(field):
             raise FeatureConfigError(f"feature {name!r}: {field} is not supported yet; leave it out")
@@ -49,6 +55,52 @@ def single_input(name: str, expression: str, setting: Setting) -> tuple[tuple[st
     return (name,), (side,)
 
 
+def several_inputs(name: str, expressions: Sequence[str], setting: Setting) -> tuple[tuple[str, ...], tuple[Side, ...]]:
+    """The columns and sides of a feature with several expressions; under FG_NONE one column of its name."""
+    if not setting.encoded:
+        pairs = [parse_expression(name, expression) for expression in expressions]
+        return tuple(column for column, _ in pairs), tuple(side for _, side in pairs)
+    sides = [parse_expression(name, expression)[1] for expression in expressions if expression]
+    other = [side for side in sides if side is not Side.USER] or sides or [Side.CONTEXT]
+    return (name,), (other[0],)
+
+
+def read_dynamic(name: str, message: feature_pb2.DynamicEmbedding) -> ZchSpec:
+    """`dynamicemb` without CUDA: a hash table of its capacity, with its admission (feature_generation.md 9)."""
+    if message.max_capacity < 2:
+        raise FeatureConfigError(
+            f"feature {name!r}: max_capacity {message.max_capacity} must be at least 2 (one row is reserved)"
+        )
+    strategy = message.frequency_admission_strategy
+    admission = message.HasField("frequency_admission_strategy")
+    return ZchSpec(
+        size=message.max_capacity,
+        admission_count=max(int(strategy.threshold), 1) if admission else 1,
+        admission_capacity=int(strategy.counter_capacity) if admission else 0,
+    )
+
+
+def read_dense_embedding(message: Numeric, value_dim: int) -> DenseEmbeddingSpec | None:
+    """What makes a vector of a number, if anything; only features without a table have it."""
+    which = message.WhichOneof("dense_emb")
+    if which is None:
+        return None
+    name = message.feature_name
+    if message.embedding_dim == 0:
+        raise FeatureConfigError(f"feature {name!r}: {which} needs an embedding_dim greater than 0")
+    if which == "mlp":
+        return DenseEmbeddingSpec(method="mlp", dim=message.embedding_dim)
+    autodis = message.autodis
+    if value_dim > 1 or autodis.num_channels == 0 or autodis.temperature <= 0:
+        raise FeatureConfigError(
+            f"feature {name!r}: autodis needs value_dim 1, num_channels and temperature greater than 0"
+        )
+    return DenseEmbeddingSpec(
+        method="autodis", dim=message.embedding_dim, channels=autodis.num_channels,
+        temperature=autodis.temperature, keep_prob=autodis.keep_prob,
+    )  # fmt: skip
+
+
 def read_zch(name: str, message: feature_pb2.ZeroCollisionHash) -> ZchSpec:
     """The zero-collision table of a feature; the hash policy where none is named."""
     if message.zch_size < 2:
@@ -71,9 +123,7 @@ def read_zch(name: str, message: feature_pb2.ZeroCollisionHash) -> ZchSpec:
     )
 
 
-def read_embedding(
-    name: str, message: feature_pb2.IdFeature | feature_pb2.RawFeature, rows: int, zch: ZchSpec | None
-) -> EmbeddingSpec:
+def read_embedding(name: str, message: FeatureMessage, rows: int, zch: ZchSpec | None) -> EmbeddingSpec:
     """The table that a sparse feature looks up."""
     if message.embedding_dim == 0:
         raise FeatureConfigError(f"feature {name!r}: embedding_dim must be greater than 0")
@@ -81,7 +131,10 @@ def read_embedding(
         raise FeatureConfigError(f"feature {name!r}: pooling {message.pooling!r} must be sum or mean")
     if message.data_type not in ("FP32", "FP16"):
         raise FeatureConfigError(f"feature {name!r}: data_type {message.data_type!r} must be FP32 or FP16")
-    constraints = message.embedding_constraints if isinstance(message, feature_pb2.IdFeature) else None
+    # A table of buckets is laid out by the planner, a zero-collision one by the trainer.
+    constraints = (
+        None if isinstance(message, feature_pb2.RawFeature) or zch is not None else message.embedding_constraints
+    )
     return EmbeddingSpec(
         name=message.embedding_name or f"{name}_emb",
         num_embeddings=rows,
@@ -91,6 +144,6 @@ def read_embedding(
         data_type=message.data_type,
         trainable=message.trainable,
         zch=zch,
-        sharding_types=tuple(constraints.sharding_types) if constraints is not None and zch is None else (),
-        compute_kernels=tuple(constraints.compute_kernels) if constraints is not None and zch is None else (),
+        sharding_types=() if constraints is None else tuple(constraints.sharding_types),
+        compute_kernels=() if constraints is None else tuple(constraints.compute_kernels),
     )

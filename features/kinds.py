@@ -6,12 +6,33 @@ from collections.abc import Iterable
 
 from google.protobuf.message import Message
 
-from features import id_feature, raw_feature, sequence
+from features import (
+    bool_mask_feature,
+    combine_feature,
+    combo_feature,
+    id_feature,
+    kv_dot_feature,
+    lookup_feature,
+    match_feature,
+    overlap_feature,
+    raw_feature,
+    sequence,
+)
 from features.errors import FeatureConfigError
 from features.generator import Generator, Kind, Setting
 from protos import feature_pb2
 
-BUILT_IN = (id_feature.KIND, raw_feature.KIND)
+BUILT_IN = (
+    id_feature.KIND,
+    raw_feature.KIND,
+    combo_feature.KIND,
+    combine_feature.KIND,
+    lookup_feature.KIND,
+    match_feature.KIND,
+    overlap_feature.KIND,
+    kv_dot_feature.KIND,
+    bool_mask_feature.KIND,
+)
 
 
 class Kinds:

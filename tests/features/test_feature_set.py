@@ -252,7 +252,7 @@ SEQUENCE = (
         (ID + ID, {}, "'f' occur twice"),
         (ID.replace("user:f", "nobody:f"), {}, "expression 'nobody:f' must be side:column"),
         (ID.replace("num_buckets: 100", ""), {}, "one of zch, hash_bucket_size"),
-        (ID.replace("num_buckets: 100", 'num_buckets: 9 vocab_list: "a"'), {}, "exclude each other"),
+        (ID.replace("num_buckets: 100", 'num_buckets: 9 vocab_list: "a"'), {}, "a feature has one bucketizer"),
         (ID.replace("num_buckets: 100", 'vocab_file: "/nowhere"'), {}, "needs default_bucketize_value"),
         (
             ID.replace("num_buckets: 100", 'vocab_file: "/nowhere" default_bucketize_value: 0'), {},

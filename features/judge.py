@@ -1,0 +1,46 @@
+"""Noting the rows that a feature of several columns cannot use."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from features import kernels
+from features.columns import Columns
+from stream.row_errors import Faults, describe
+
+Bools = npt.NDArray[np.bool_]
+Int32s = npt.NDArray[np.int32]
+Status = npt.NDArray[np.uint8]
+
+
+class Judge:
+    """Adds faults of one feature; the detail shows the row's values of all its columns."""
+
+    def __init__(self, columns: Columns, names: tuple[str, ...], faults: Faults | None) -> None:
+        self._columns = columns
+        self._names = names
+        self.faults = faults
+
+    def rows(self, mask: Bools, reason: str) -> None:
+        """Mark rows as bad, where anyone wants to know."""
+        if self.faults is not None and mask.any():
+            self.faults.add(mask, reason, self._detail)
+
+    def elements(self, flags: Bools, lengths: Int32s | None, reason: str) -> None:
+        """Mark the rows that own a flagged element."""
+        if self.faults is not None and flags.any():
+            self.rows(flags if lengths is None else kernels.rows_of(flags, lengths), reason)
+
+    def numbers(self, status: Status, lengths: Int32s | None) -> None:
+        """Mark the rows that own a token that is no number."""
+        self.elements(status != kernels.OK, lengths, "not_a_number")
+
+    def ids(self, status: Status | None, lengths: Int32s | None) -> None:
+        """Mark the rows that own an element without an id."""
+        if status is not None:
+            self.elements(status == kernels.MALFORMED, lengths, "not_an_integer")
+            self.elements(status == kernels.OUT_OF_RANGE, lengths, "id_out_of_range")
+
+    def _detail(self, row: int) -> str:
+        return ", ".join(describe(name, self._columns.array(name), row) for name in self._names)
