@@ -16,11 +16,14 @@ from checkpointer.lock import maintenance
 from checkpointer.restore import plan
 from checkpointer.store import Store
 from protos.checkpoint_pb2 import CheckpointConfig
+from protos.pipeline_pb2 import EasyRecConfig
 
 logger = logging.getLogger(__name__)
 
 _LEFTOVER_MS = 3_600_000
 _FLOOR_STEPS = 4
+_ALL = 1 << 62
+_MARKED = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,12 +34,23 @@ class RetentionOptions:
     compact_after_bytes_ratio: float = 1.0
     keep_bases: int = 2
     keep_log_ms: int = 86_400_000
-    keep_marked: int = 10  # newest commits marked by save_checkpoints_*, each as a base of its own
+    keep_marked: int = _MARKED  # newest commits marked by save_checkpoints_*, each as a base of its own
     seen_window_ms: int | None = None
 
     @classmethod
+    def of(cls, config: EasyRecConfig) -> "RetentionOptions":
+        """The options of a whole configuration: `keep_checkpoint_max` bounds the marked commits, 0 keeps all."""
+        train, stream = config.train_config, config.stream_config
+        marked = train.keep_checkpoint_max or _ALL if train.HasField("keep_checkpoint_max") else _MARKED
+        return cls.from_proto(
+            config.checkpoint_config,
+            keep_marked=marked,
+            seen_window_ms=stream.duplicate_window_ms if stream.event_id_field else None,
+        )
+
+    @classmethod
     def from_proto(
-        cls, config: CheckpointConfig, *, keep_marked: int = 10, seen_window_ms: int | None = None
+        cls, config: CheckpointConfig, *, keep_marked: int = _MARKED, seen_window_ms: int | None = None
     ) -> "RetentionOptions":
         """Turn the configuration's message."""
         return cls(

@@ -26,11 +26,10 @@ def compact_now(store: Store, config: EasyRecConfig, *, now_ms: int) -> dict[str
     lock_dir = config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
     if not lock_dir:
         raise UsageError(f"{store.url} is not local; pass --config CONFIG with checkpoint_config.lock_dir")
-    window = config.stream_config.duplicate_window_ms if config.stream_config.event_id_field else None
-    options = RetentionOptions.from_proto(config.checkpoint_config, seen_window_ms=window)
+    options = RetentionOptions.of(config)
     versions = list_versions(store)
     with maintenance(lock_dir, "headrace log compact"):
-        base = compact(store, seen_window_ms=window)
+        base = compact(store, seen_window_ms=options.seen_window_ms)
         gone = collect_garbage(store, options, now_ms=now_ms, published=versions[-1] if versions else None)
     removed = {"removed_commits": gone.commits, "removed_bases": gone.bases, "removed_blobs": gone.blobs}
     return {"base": base.seq, "bytes": base.bytes, **removed}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from protos import data_rules, feature_rules, model_rules
+from protos import data_rules, feature_rules, model_rules, train_rules
 from protos.errors import ConfigError
 from protos.findings import Finding
 from protos.pipeline_pb2 import EasyRecConfig
@@ -22,6 +22,7 @@ def _all(config: EasyRecConfig) -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding(path="data_config.input_fields_str", text=error.detail, reason=error.reason)
         return  # what follows compares with the declared columns
+    yield from train_rules.findings(config)
     yield from data_rules.findings(config)
     yield from feature_rules.findings(config)
     yield from model_rules.findings(config)

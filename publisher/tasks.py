@@ -14,7 +14,7 @@ from protos.pipeline_pb2 import EasyRecConfig
 from publisher.artefacts import compiled_already, store_artefact
 from publisher.bases import build_base
 from publisher.contract import Contract
-from publisher.errors import PublisherError
+from publisher.errors import PublisherConfigError, PublisherError
 from publisher.export.build import build_dense_half
 from publisher.export.compile import compile_dense, program_digest
 from publisher.export.host import this_host
@@ -44,9 +44,10 @@ def maintain_log(config: EasyRecConfig, store: Store, clock_ms: Callable[[], int
     """Compact the commit log and collect garbage, unless somebody else is at it."""
     lock_dir = maintenance_dir(config, store)
     if not lock_dir:
-        raise PublisherError(f"set checkpoint_config.lock_dir: {store.url} is not local, and compaction needs a lock")
-    window = config.stream_config.duplicate_window_ms if config.stream_config.event_id_field else None
-    options = RetentionOptions.from_proto(config.checkpoint_config, seen_window_ms=window)
+        raise PublisherConfigError(
+            f"set checkpoint_config.lock_dir: {store.url} is not local, and compaction needs a lock"
+        )
+    options = RetentionOptions.of(config)
     versions = list_versions(store)
     published = versions[-1] if versions else None
     try:

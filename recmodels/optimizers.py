@@ -98,11 +98,17 @@ class DenseOptimizer:
     """The optimizers of all dense parameters, their schedules, and the moving average of the parameters.
 
     `step()` runs at the rate of the finished steps so far, so that a restored run continues with the same rates.
+    One batch: `begin()`, backward, and where `count()` says so `step()`.
     """
 
-    def __init__(self, parameters: Iterable[Named], parts: Sequence["Part"], ema_decay: float | None) -> None:
+    def __init__(
+        self, parameters: Iterable[Named], parts: Sequence["Part"], ema_decay: float | None, accumulate: int = 1
+    ) -> None:
         self.steps = 0
         self.epochs = 0
+        self.accumulated = 0
+        """Batches whose gradients wait for the rest of their step: `accumulate` batches make one."""
+        self._accumulate = max(1, accumulate)
         self._decay = ema_decay
         self._named = {name: parameter for name, parameter in parameters if parameter.requires_grad}
         self._average: dict[str, Tensor] = {}
@@ -116,9 +122,28 @@ class DenseOptimizer:
             elif part.pattern.pattern:
                 log.warning("part_optimizers regex_pattern=%r takes no parameter", part.pattern.pattern)
 
-    def zero_grad(self) -> None:
-        for _, optimizer in self._optimizers:
-            optimizer.zero_grad()
+    @property
+    def batches(self) -> int:
+        """Batches so far: the clock of the tables' schedule, whose rows learn from every batch."""
+        return self.steps * self._accumulate + self.accumulated
+
+    def begin(self) -> None:
+        """Before backward: drop the gradients that a step has used."""
+        if not self.accumulated:
+            for _, optimizer in self._optimizers:
+                optimizer.zero_grad()
+
+    def count(self) -> bool:
+        """After backward: whether the gradients, now the mean over their batches, are due for clipping and a step."""
+        self.accumulated += 1
+        if self.accumulated < self._accumulate:
+            return False
+        self.accumulated = 0
+        if self._accumulate > 1:
+            for parameter in self._named.values():
+                if parameter.grad is not None:
+                    parameter.grad.div_(self._accumulate)
+        return True
 
     def step(self) -> None:
         """Apply the gradients at this step's rates, then let the average follow."""
@@ -150,7 +175,10 @@ class DenseOptimizer:
                 self._average[name] = parameter.detach().clone()
 
     def state(self) -> dict[str, np.ndarray]:
-        """Flat arrays for the commit: `steps`, `optimizer/<parameter>/<part>`, `ema/<parameter>`."""
+        """Flat arrays for the commit: `steps`, `optimizer/<parameter>/<part>`, `ema/<parameter>`.
+
+        Within a step of several batches also `accumulated` and `gradient/<parameter>`.
+        """
         flat = {"steps": np.array([self.steps, self.epochs], np.int64)}
         for _, optimizer in self._optimizers:
             for name, parameter in self._named.items():
@@ -158,11 +186,20 @@ class DenseOptimizer:
                     if value is not None:
                         flat[f"optimizer/{name}/{part}"] = value.detach().cpu().numpy().copy()
         flat |= {f"ema/{name}": tensor.cpu().numpy().copy() for name, tensor in self._average.items()}
-        return flat
+        return flat | self._accumulated_state()
+
+    def _accumulated_state(self) -> dict[str, np.ndarray]:
+        if not self.accumulated:
+            return {}
+        held = {name: parameter.grad for name, parameter in self._named.items() if parameter.grad is not None}
+        flat = {f"gradient/{name}": gradient.cpu().numpy().copy() for name, gradient in held.items()}
+        return flat | {"accumulated": np.array([self.accumulated], np.int64)}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over a saved state; `StateError` where it is that of other parameters or of another optimizer."""
         self.steps, self.epochs = (int(count) for count in state["steps"])
+        # With another number of batches to a step, what was begun is finished by it.
+        self.accumulated = min(int(state["accumulated"][0]), self._accumulate - 1) if "accumulated" in state else 0
         saved: dict[str, dict[str, np.ndarray]] = {}
         for key, array in state.items():
             kind, _, rest = key.partition("/")
@@ -171,6 +208,9 @@ class DenseOptimizer:
                 saved.setdefault(name, {})[part] = array
             elif kind == "ema":
                 self._average[rest] = _tensor_like(self._parameter(rest), array, key)
+            elif kind == "gradient":
+                parameter = self._parameter(rest)
+                parameter.grad = _tensor_like(parameter, array, key)
         for name, parts in saved.items():
             self._load_parameter(name, parts)
 
@@ -216,14 +256,17 @@ class Part:
         return {name for name, value in optimizer.state[probe].items() if value is not None}
 
 
-def dense_optimizer(config: DenseProto, parameters: Iterable[Named]) -> DenseOptimizer:
-    """Read the dense optimizer: of `part_optimizers` the first whose pattern matches, else the main one."""
+def dense_optimizer(config: DenseProto, parameters: Iterable[Named], accumulate: int = 1) -> DenseOptimizer:
+    """Read the dense optimizer: of `part_optimizers` the first whose pattern matches, else the main one.
+
+    `accumulate` batches make one of its steps.
+    """
     schedule = create_schedule(config) or Constant()
     parts = [_part(part, part.regex_pattern, create_schedule(part) or schedule) for part in config.part_optimizers]
     decay = config.ema.decay if config.HasField("ema") else None
     if decay is not None and not 0 <= decay < 1:
         raise ModelConfigError(f"decay of ema must lie in [0, 1), got {decay}")
-    return DenseOptimizer(parameters, [*parts, _part(config, "", schedule)], decay)
+    return DenseOptimizer(parameters, [*parts, _part(config, "", schedule)], decay, accumulate)
 
 
 def _part(config: DenseProto | PartOptimizer, pattern: str, schedule: Schedule) -> Part:

@@ -43,7 +43,8 @@ class Feed:
     **What is not trained** moves cursors and counters with the next accepted row of its partition; behind the last one
     of an ended partition, or of any partition when the linger ends, with the next cut, which then may hold no rows.
 
-    **Recorded cuts** replace rule and linger; the feed is finished after the last one.
+    **Recorded cuts** replace rule and linger; the feed is finished after the last one. Of a bounded source whose rows
+    they have used up, one more cut counts what was not trained behind the last rows.
     """
 
     def __init__(
@@ -67,7 +68,8 @@ class Feed:
         self._clock = clock
         self._source = source
         self._watermarks = {key: progress.watermarks.get(key, UNKNOWN_TIME) for key in chosen}
-        self._cuts = None if cuts is None else deque(cuts)
+        # A cut without rows counted what was not trained: the next rows of its partition count it again.
+        self._cuts = None if cuts is None else deque(cut for cut in cuts if sum(_rows(cut)))
         self._empty = pa.RecordBatch.from_pylist([])
         self._done = False
         self._stream_watermark = StreamWatermark(self._watermarks, idle_ms=options.idle_partition_ms, clock=clock)
@@ -182,8 +184,7 @@ class Feed:
         self, keys: list[PartitionKey], pending: list[Pending], ended: list[bool]
     ) -> tuple[list[PartitionKey], list[Taken], bool] | None:
         if not self._cuts:
-            self._done = True
-            return None
+            return self._take_tails(keys, pending, ended)
         cut = self._cuts[0]
         wanted = _rows(cut)
         if isinstance(cut, RecordedCut):
@@ -195,6 +196,20 @@ class Feed:
         self._cuts.popleft()
         taken = [part.take(count, tail=flush) for part, count, flush in zip(pending, rows, ended, strict=True)]
         return keys, taken, False
+
+    def _take_tails(
+        self, keys: list[PartitionKey], pending: list[Pending], ended: list[bool]
+    ) -> tuple[list[PartitionKey], list[Taken], bool] | None:
+        """What follows the last recorded cut; None: nothing, or whether something does is not known yet."""
+        over = [end and not part.available for end, part in zip(ended, pending, strict=True)]
+        if not self._options.unbounded and not all(
+            end or part.available for end, part in zip(ended, pending, strict=True)
+        ):
+            return None
+        if not any(part.has_tail and end for end, part in zip(over, pending, strict=True)):
+            self._done = True
+            return None
+        return keys, [part.take(0, tail=end) for end, part in zip(over, pending, strict=True)], False
 
     def _lingered(self, pending: list[Pending]) -> bool:
         """Whether a short cut is due, or a full one that ignores shares."""

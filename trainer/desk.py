@@ -3,6 +3,9 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
 
 from checkpointer.errors import CheckpointError, FencedError
 from stream.cursor import Cursor
@@ -10,7 +13,7 @@ from stream.feed import Feed
 from trainer.committer import Committer, Outcome, Snapshot
 from trainer.dense import capture, capture_rng
 from trainer.errors import TrainerError
-from trainer.learner import Learner, metric_arrays
+from trainer.learner import QUORUM, Learner, metric_arrays
 from trainer.monitor import Monitor
 from trainer.options import TrainOptions
 from trainer.passes import join_new_partitions
@@ -56,6 +59,7 @@ class CommitDesk:
         self._last = clock()
         self._last_step = position.step
         self._last_moves = position.moves
+        self._marked = position.instant
         self._failures = 0
 
     @property
@@ -69,7 +73,11 @@ class CommitDesk:
 
     def due(self) -> bool:
         """Whether what was learnt since the last seal should be committed now."""
-        if self._needs_base:
+        now = self._position.instant
+        if self._marked.quorum_ms < 0 <= now.quorum_ms:
+            # The first event time only says where the marks begin.
+            self._marked = replace(self._marked, quorum_ms=now.quorum_ms)
+        if self._needs_base or self._options.marks.crossed(self._marked, now):
             return True
         elapsed = (self._clock() - self._last) * 1000
         steps = self._position.step - self._last_step
@@ -90,12 +98,12 @@ class CommitDesk:
         if outcome is not None:
             self._judge(outcome)
 
-    def finish(self) -> None:
-        """Commit everything learnt, and wait until it is durable."""
+    def finish(self, *, passed: bool = False) -> None:
+        """Commit everything learnt, and wait until it is durable; `passed`: the source has ended."""
         self._wait()
         # A commit is of all ranks or of none: one that has nothing to add takes part.
         if self._workers.any(self._needs_base or self._position.moves != self._last_moves):
-            self._commit()
+            self._commit(passed=passed)
             self._wait()
         if self._failures:
             raise TrainerError("the last commit failed; restart from the newest one")
@@ -105,7 +113,7 @@ class CommitDesk:
         if outcome is not None:
             self._judge(outcome)
 
-    def _commit(self) -> None:
+    def _commit(self, *, passed: bool = False) -> None:
         started = self._clock()
         position, learner = self._position, self._learner
         if self._needs_base:
@@ -115,13 +123,13 @@ class CommitDesk:
         dense = metric_arrays(learner, self._workers.rank, metrics) | capture_rng(self._workers.rank)
         if self._workers.rank == 0:
             dense |= capture(learner.half, learner.dense)
-        keep = self._options.keep_every_steps
+            dense |= {QUORUM: np.array([position.quorum_ms])} if self._options.marks.by_time else {}
         snapshot = Snapshot(
             step=position.step,
             event_time_ms=position.event_time_ms,
             broker_time_ms=position.broker_time_ms,
             full=self._needs_base,
-            keep=bool(keep) and position.step // keep > self._last_step // keep,
+            keep=self._options.marks.crossed(self._marked, replace(position.instant, epoch=position.epoch + passed)),
             tables=tables,
             dense=dense,
             metrics=metrics,
@@ -129,6 +137,7 @@ class CommitDesk:
             dead=position.take_dead(),
         )
         self._last, self._last_step, self._last_moves = started, position.step, position.moves
+        self._marked = replace(position.instant, quorum_ms=max(self._marked.quorum_ms, position.quorum_ms))
         self._needs_base = False
         if self._feed is not None:
             join_new_partitions(self._feed, self._workers)
@@ -152,7 +161,7 @@ class CommitDesk:
             learner.faults.reached("train.durable")
             learner.tables.confirm()
             self._failures = 0
-            self._monitor.committed(outcome.commit.seq, outcome.commit.bytes)
+            self._monitor.committed(outcome.commit.seq, outcome.commit.bytes, outcome.commit.broker_time_ms)
             self._after_durable(outcome.snapshot, outcome.commit.seq)
             return
         learner.tables.restore_touched()

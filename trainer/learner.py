@@ -1,6 +1,6 @@
 """What learns: the model behind DistributedModelParallel, its tables, its optimizers and its progressive metrics."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ from recmodels.sharding import shard
 from recmodels.tables import ShardedTables
 from recmodels.wrappers import DenseHalf, TrainOutput, TrainWrapper
 
-METRICS, TRAIN_METRICS = "metrics/", "train_metrics/"
+METRICS, TRAIN_METRICS, QUORUM = "metrics/", "train_metrics/", "marks/quorum_ms"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,22 +53,27 @@ class Learner:
     digest: str
     faults: FaultPoints = NO_FAULTS
 
-    def step(self, batch: Batch, *, scale: float, event_time_ms: int) -> Tensor:
-        """Learn from one batch and return its loss.
+    def step(
+        self, batch: Batch, *, scale: float, event_time_ms: int, watch: Callable[[], None] | None = None
+    ) -> Tensor:
+        """Learn from one batch and return its loss; `watch` is called when the gradients are there.
 
         1. forward  2. backward, which updates the rows  3. dense update  4. reserved rows  5. metrics, from the
         predictions made before the update
         """
         self.tables.set_event_time(event_time_ms)
         by_epoch = self.sparse.schedule.by_epoch
-        self.sparse.set_rate(self.fused, self.dense.epochs if by_epoch else self.dense.steps)
+        self.sparse.set_rate(self.fused, self.dense.epochs if by_epoch else self.dense.batches)
         output: TrainOutput = self.wrapped(batch)
         total, (_, predictions, _) = output
+        self.dense.begin()
         torch.autograd.backward(total * scale)
         self.faults.reached("train.rows_updated")
-        clip_gradients(self.half.parameters(), self.clipping)
-        self.dense.step()
-        self.dense.zero_grad()
+        if watch is not None:
+            watch()
+        if self.dense.count():
+            clip_gradients(self.half.parameters(), self.clipping)
+            self.dense.step()
         self.tables.after_step()
         self.faults.reached("train.dense_updated")
         observe(self.metrics, self.model, predictions, batch)
@@ -105,7 +110,11 @@ def create_learner(
         tables=ShardedTables.of(wrapped, layout),
         sparse=sparse,
         fused=wrapped.fused_optimizer,
-        dense=dense_optimizer(config.train_config.dense_optimizer, half.named_parameters()),
+        dense=dense_optimizer(
+            config.train_config.dense_optimizer,
+            half.named_parameters(),
+            config.train_config.gradient_accumulation_steps,
+        ),
         clipping=Clipping.from_proto(config.train_config.grad_clipping),
         metrics=progressive_metrics(model),
         empty=empty_batch(features),

@@ -14,6 +14,9 @@ from trainer.monitor import Monitor
 from trainer.options import TrainOptions
 from trainer.position import Position
 from trainer.prefetch import Prefetcher, Prepared
+from trainer.profiling import StepClock
+from trainer.replaying import Schedule
+from trainer.summaries import Summaries
 from trainer.workers import Decision, Vote, Workers
 
 logger = logging.getLogger(__name__)
@@ -38,6 +41,9 @@ class Trainer:
         desk: CommitDesk,
         monitor: Monitor,
         stop: threading.Event,
+        summaries: Summaries,
+        profiler: StepClock,
+        schedule: Schedule | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._learner = learner
@@ -47,9 +53,13 @@ class Trainer:
         self._desk = desk
         self._monitor = monitor
         self._stop = stop
+        self._summaries = summaries
+        self._profiler = profiler
+        self._schedule = schedule
         self._clock = clock
         self._loss = torch.zeros(())
         self._learned = False
+        self._feed: Feed | None = None
 
     def run(self, prefetcher: Prefetcher, feed: Feed) -> bool:
         """Run over one pass of the source; True when it ended, False when something else ended the run.
@@ -57,6 +67,7 @@ class Trainer:
         1. take a batch  2. vote with the other ranks  3. commit what was learnt before it, when due
         4. learn from it  5. move the position
         """
+        self._feed = feed
         self._desk.follow(feed)
         self._learner.dense.epochs = self._position.epoch
         while True:
@@ -80,8 +91,20 @@ class Trainer:
 
     def _take(self, prefetcher: Prefetcher) -> tuple[Prepared | None, float]:
         started = self._clock()
-        prepared = prefetcher.next(0.0) or prefetcher.next(_WAIT_S)
+        prepared = self._take_recorded(prefetcher) if self._schedule else None
+        if self._schedule is None or self._schedule.over:
+            prepared = prepared or prefetcher.next(0.0) or prefetcher.next(_WAIT_S)
         return prepared, self._clock() - started
+
+    def _take_recorded(self, prefetcher: Prefetcher) -> Prepared | None:
+        """The batch that this rank had in the coming step, however long it takes to read; None when it had none."""
+        if self._schedule is None or not self._schedule.takes(self._position.step + 1):
+            return None
+        while not self._stop.is_set() and not prefetcher.finished:
+            prepared = prefetcher.next(_WAIT_S)
+            if prepared is not None:
+                return prepared
+        return None
 
     def _vote(self, prepared: Prepared | None, *, finished: bool) -> Vote:
         cut = prepared.cut if prepared is not None else None
@@ -98,9 +121,11 @@ class Trainer:
         batch = prepared.batch if prepared is not None and prepared.batch is not None else self._learner.empty
         # Gradients are divided by the world size: undo that, and weigh by the rows that are truly there.
         scale = batch.size * self._workers.world_size / decision.rows
-        event_time_ms = self._position.observe(decision.event_time_ms)
-        self._loss = self._learner.step(batch, scale=scale, event_time_ms=event_time_ms)
+        event_time_ms = self._position.observe(decision.event_times_ms, self._options.marks)
+        watch = self._draw_gradients if self._summaries.of_gradients and self._shows(self._position.step + 1) else None
+        self._loss = self._learner.step(batch, scale=scale, event_time_ms=event_time_ms, watch=watch)
         self._position.step += 1
+        self._profiler.step()
         if not self._learned:
             self._learned = True
             logger.info("stage=first_step step=%d", self._position.step)
@@ -108,11 +133,23 @@ class Trainer:
     def _done(self) -> bool:
         return 0 < self._options.num_steps <= self._position.step
 
+    def _shows(self, step: int) -> bool:
+        return self._options.log_every_steps > 0 and step % self._options.log_every_steps == 0
+
+    def _draw_gradients(self) -> None:
+        self._summaries.gradients(self._position.step + 1, self._learner.half.named_parameters())
+
     def _log(self) -> None:
-        step, every = self._position.step, self._options.log_every_steps
-        if every and step % every == 0:
-            values = self._learner.metrics.values()
-            figures = {name: values[name] for name in _LOGGED if values[name] == values[name]}
-            figures |= self._learner.model.compute_train_metric()
-            self._monitor.scalars(step, {"loss": float(self._loss), **figures})
-            self._monitor.tables(self._learner.tables.figures())
+        step, learner = self._position.step, self._learner
+        if not self._shows(step):
+            return
+        values = learner.metrics.values()
+        figures = {name: values[name] for name in _LOGGED if values[name] == values[name]}
+        figures |= learner.model.compute_train_metric()
+        if self._feed is not None:
+            figures |= self._monitor.progress(self._feed.lag, self._position.progress.watermarks)
+        self._monitor.scalars(step, {"loss": float(self._loss), **figures})
+        self._monitor.tables(learner.tables.figures())
+        rates = {f"dense_{number}": rate for number, rate in enumerate(learner.dense.rates())}
+        rates |= {f"sparse_{number}": group["lr"] for number, group in enumerate(learner.fused.param_groups[:1])}
+        self._summaries.state(step, learner.half.named_parameters(), rates)

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from wsgiref.simple_server import WSGIServer
 
@@ -21,8 +22,17 @@ _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 class Monitor:
     """Figures of one rank, in a registry of its own; `port` 0 serves nothing, an empty folder draws nothing."""
 
-    def __init__(self, *, port: int = 0, tensorboard_dir: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        host: str = "127.0.0.1",
+        tensorboard_dir: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.registry = CollectorRegistry()
+        self._clock = clock
+        self._rows, self._since = 0, clock()
         self.rows = self._counter("rows", "Rows by what became of them.", "topic", "outcome")
         self.commits = self._counter("commits", "Commits by outcome.", "outcome")
         self.step_seconds = self._histogram("step_seconds", "Time of one step.")
@@ -33,23 +43,32 @@ class Monitor:
         self.table = self._gauge("table", "Figures of a table shard.", "table", "figure")
         self.last_commit = self._gauge("commit_seq", "Number of the newest commit.")
         self.commit_bytes = self._gauge("commit_bytes", "Size of the newest commit.")
-        self._board = SummaryWriter(tensorboard_dir) if tensorboard_dir else None
+        self.throughput = self._gauge("examples_per_second", "Rows trained per second, since the last line of figures.")
+        self.watermark = self._gauge("watermark_seconds", "Event time that all partitions have trained.")
+        self.staleness = self._gauge(
+            "commit_staleness_seconds", "Age, by the broker's clock, of the newest row in the newest commit."
+        )
+        self.staleness.set(float("nan"))
+        self.board = SummaryWriter(tensorboard_dir) if tensorboard_dir else None
         self._server: WSGIServer | None = None
         self._thread: threading.Thread | None = None
         if port:
-            self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=self.registry)
+            self._server, self._thread = start_http_server(port, addr=host, registry=self.registry)
 
     def step(self, cut: Cut, *, seconds: float, waited: float) -> None:
         """Count one cut of the feed."""
         self.step_seconds.observe(seconds)
         self.wait_seconds.observe(waited)
+        self._rows += cut.rows.num_rows
         for topic, counts in cut.accounting.items():
             for outcome, rows in asdict(counts).items():
                 if rows:
                     self.rows.labels(topic, outcome).inc(rows)
 
-    def committed(self, seq: int, size: int) -> None:
-        """Count a durable commit."""
+    def committed(self, seq: int, size: int, broker_time_ms: int = -1) -> None:
+        """Count a durable commit; `broker_time_ms` of its newest row, -1: unknown."""
+        if broker_time_ms >= 0:
+            self.staleness.set_function(lambda: self._clock() - broker_time_ms / 1000)
         self.commits.labels("durable").inc()
         self.last_commit.set(seq)
         self.commit_bytes.set(size)
@@ -58,6 +77,18 @@ class Monitor:
     def failed(self) -> None:
         """Count a commit that failed."""
         self.commits.labels("failed").inc()
+
+    def progress(self, lag: Mapping[PartitionKey, int], watermarks: Mapping[PartitionKey, int]) -> dict[str, float]:
+        """Figures of how fast and how far training is, for the line that comes next."""
+        now = self._clock()
+        rate = self._rows / max(now - self._since, 1e-9)
+        self._rows, self._since = 0, now
+        self.throughput.set(rate)
+        found = {"examples_per_s": rate, "lag": float(sum(lag.values()))}
+        if watermarks:
+            self.watermark.set(min(watermarks.values()) / 1000)
+            found["watermark_ms"] = float(min(watermarks.values()))
+        return found
 
     def lagging(self, lag: Mapping[PartitionKey, int]) -> None:
         """Show how far each partition is behind."""
@@ -72,15 +103,15 @@ class Monitor:
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Log and draw one line of figures."""
-        logger.info("step=%d %s", step, " ".join(f"{name}={value:.6g}" for name, value in values.items()))
-        if self._board is not None:
+        logger.info("step=%d %s", step, " ".join(f"{name}={_short(value)}" for name, value in values.items()))
+        if self.board is not None:
             for name, value in values.items():
-                self._board.add_scalar(name, value, step)
+                self.board.add_scalar(name, value, step)
 
     def close(self) -> None:
         """Flush TensorBoard and stop the endpoint."""
-        if self._board is not None:
-            self._board.close()
+        if self.board is not None:
+            self.board.close()
         if self._server is not None and self._thread is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -94,3 +125,12 @@ class Monitor:
 
     def _histogram(self, name: str, text: str) -> Histogram:
         return Histogram(f"headrace_{name}", text, registry=self.registry, buckets=_SECONDS)
+
+
+def _short(value: float) -> str:
+    """Six digits, and times in milliseconds in full.
+
+    >>> _short(0.71234567), _short(1700000000000.0), _short(12.0)
+    ('0.712346', '1700000000000', '12')
+    """
+    return f"{value:.0f}" if value.is_integer() else f"{value:.6g}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from protos.pipeline_pb2 import EasyRecConfig
 from trainer.errors import TrainerConfigError
+from trainer.marks import Marks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,9 +38,11 @@ class TrainOptions:
     num_steps: int
     num_epochs: int
     cadence: Cadence
-    keep_every_steps: int
+    marks: Marks
     log_every_steps: int
     tensorboard: bool
+    summaries: tuple[str, ...]
+    profile_dir: str
     clip_norm: float
     clip_value: float
     norm_type: float
@@ -70,9 +73,11 @@ class TrainOptions:
                 interval_ms=checkpoint.commit_interval_ms,
                 steps=checkpoint.commit_interval_steps,
             ),
-            keep_every_steps=train.save_checkpoints_steps,
+            marks=Marks.from_proto(train),
             log_every_steps=train.log_step_count_steps,
-            tensorboard=train.use_tensorboard,
+            tensorboard=train.use_tensorboard and "://" not in config.model_dir,
+            summaries=tuple(train.tensorboard_summaries),
+            profile_dir=f"{config.model_dir}/train_eval_trace" if train.is_profiling else "",
             clip_norm=clip.max_gradient if kind == "norm" else 0.0,
             clip_value=clip.max_gradient if kind == "value" else 0.0,
             norm_type=clip.norm_type,

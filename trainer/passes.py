@@ -10,6 +10,7 @@ from protos.pipeline_pb2 import EasyRecConfig
 from protos.stream_pb2 import LATEST
 from stream import open_source
 from stream.feed import Feed, FeedOptions
+from stream.progress import RecordedCut
 from stream.source import PartitionKey
 from trainer.position import Position
 from trainer.prefetch import Prefetcher
@@ -37,19 +38,22 @@ def open_pass(
     workers: Workers,
     *,
     depth: int,
+    cuts: Sequence[RecordedCut] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Pass]:
     """Read on from `position`; after a revert with --from-now, from the ends of the partitions.
 
     A partition that the restored commit did not know is new: it starts at its earliest row, whatever the configured
-    start position, which is for the first start only.
+    start position, which is for the first start only. `cuts` are the recorded batches of an earlier run.
     """
     options = FeedOptions.from_proto(config, columns=features.columns)
     source = open_source(_starting_now(config) if position.from_now else config, columns=options.all_columns)
     own = own_partitions(source.partitions(), workers)
     known = position.progress.cursors
     first = tuple(key for key in own if key in known) if known else own
-    feed = Feed(source, options, validate=features.validate, progress=position.progress, keys=first, clock=clock)
+    feed = Feed(
+        source, options, validate=features.validate, progress=position.progress, keys=first, clock=clock, cuts=cuts
+    )
     for key in own:
         if key not in first:
             feed.add_partition(key)

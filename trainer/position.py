@@ -1,11 +1,13 @@
 """Where training stands: trained rows, step, clock of event time. It moves when a batch is trained, never at decode."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from protos.commit_pb2 import StreamState
 from stream.deadletter import DeadLetter
 from stream.feed import Cut
 from stream.progress import Progress
+from trainer.marks import Instant, Marks
 
 
 @dataclass(kw_only=True, slots=True)
@@ -16,15 +18,26 @@ class Position:
     rank: int = 0
     step: int = 0
     event_time_ms: int = -1
+    event_times_ms: tuple[int, ...] = ()  # the greatest that each rank trained since the process started
+    quorum_ms: int = -1
     broker_time_ms: int = -1
     moves: int = 0
     epoch: int = 0
     from_now: bool = False
     dead: list[DeadLetter] = field(default_factory=list)
 
-    def observe(self, event_time_ms: int) -> int:
-        """Move the clock of event time; it never goes back."""
-        self.event_time_ms = max(self.event_time_ms, event_time_ms)
+    @property
+    def instant(self) -> Instant:
+        """Where training stands, for marks."""
+        return Instant(step=self.step, epoch=self.epoch, quorum_ms=self.quorum_ms)
+
+    def observe(self, event_times_ms: Sequence[int], marks: Marks) -> int:
+        """Move the clocks of event time, by the newest of each rank's batch; they never go back."""
+        before = self.event_times_ms or (-1,) * len(event_times_ms)
+        self.event_times_ms = tuple(map(max, before, event_times_ms))
+        self.event_time_ms = max(self.event_time_ms, *event_times_ms)
+        if marks.by_time:
+            self.quorum_ms = max(self.quorum_ms, marks.quorum_ms(self.event_times_ms))
         return self.event_time_ms
 
     def advance(self, cut: Cut) -> None:

@@ -11,7 +11,7 @@ from recmodels.metrics.progressive import blank, merge
 from stream.progress import Progress
 from trainer.dense import restore, restore_rng
 from trainer.errors import RestoreError
-from trainer.learner import METRICS, TRAIN_METRICS, Learner
+from trainer.learner import METRICS, QUORUM, TRAIN_METRICS, Learner
 from trainer.passes import own_partitions
 from trainer.position import Position
 from trainer.workers import Workers
@@ -38,6 +38,7 @@ def resume(log: CommitLog, seq: int, learner: Learner, workers: Workers, *, seed
         rank=workers.rank,
         step=commit.step,
         event_time_ms=commit.event_time_ms,
+        quorum_ms=int(restored.dense[QUORUM][0]) if QUORUM in restored.dense else -1,
         broker_time_ms=commit.broker_time_ms,
         epoch=max((state.epoch for state in restored.stream), default=0),
         from_now=commit.from_now,

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,16 +23,22 @@ from features import FeatureSet, create_features
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.observe import progressive_metrics
 from stream.deadletter_replay import open_dead_letters
+from stream.progress import RecordedCut
 from trainer.commit_writer import CommitWriter, Identity
 from trainer.committer import Committer
 from trainer.desk import CommitDesk
+from trainer.errors import TrainerConfigError
+from trainer.fine_tune import fine_tune
 from trainer.learner import create_learner
 from trainer.loop import Trainer
 from trainer.monitor import Monitor
 from trainer.options import TrainOptions
 from trainer.passes import open_pass
 from trainer.position import Position
+from trainer.profiling import profiling
+from trainer.replaying import Recording, read_recording
 from trainer.resume import resume
+from trainer.summaries import Summaries
 from trainer.upkeep import Upkeep, lock_directory, start_child
 from trainer.workers import Rank, Workers
 
@@ -50,6 +56,9 @@ class Launch:
     take_over: bool = False
     standby: bool = False
     metrics_port: int = 0
+    metrics_host: str = "127.0.0.1"
+    threads: int = 0  # of torch's kernels; 0: as many as torch takes by itself
+    replay_cuts: str = ""  # a model directory whose recorded batches are trained again
     faults: FaultPoints = NO_FAULTS
     config_path: str = ""  # of the child that tidies the log; "": none does
 
@@ -61,6 +70,8 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     4. restore the newest commit  5. learn, pass by pass, and commit  6. commit the rest
     """
     options = TrainOptions.from_proto(config)
+    if launch.threads:
+        torch.set_num_threads(launch.threads)
     features = create_features(config)
     store = open_store(options.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), launch.faults)
     with ExitStack() as stack:
@@ -78,6 +89,9 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         writer = _open_writer(store, launch) if workers.rank == 0 else None
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         position = resume(CommitLog(store), seq, learner, workers, seed=options.seed)
+        if seq == 0:
+            fine_tune(config, learner)
+        recording = _open_recording(config, launch, workers, seq)
         monitor = _open_monitor(options, launch)
         stack.callback(monitor.close)
         sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
@@ -99,9 +113,18 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         )
         logger.info("training rank=%d world=%d step=%d", workers.rank, workers.world_size, position.step)
         trainer = Trainer(
-            learner, options=options, workers=workers, position=position, desk=desk, monitor=monitor, stop=stop
+            learner,
+            options=options,
+            workers=workers,
+            position=position,
+            desk=desk,
+            monitor=monitor,
+            stop=stop,
+            summaries=Summaries(monitor.board, options.summaries),
+            profiler=stack.enter_context(profiling(options.profile_dir, rank=workers.rank)),
+            schedule=recording.steps() if recording else None,
         )
-        _learn(config, features, options, position, workers, desk, trainer)
+        _learn(config, features, options, position, workers, desk, trainer, recording.cuts if recording else None)
         logger.info("trained rank=%d step=%d", workers.rank, position.step)
 
 
@@ -113,13 +136,14 @@ def _learn(
     workers: Workers,
     desk: CommitDesk,
     trainer: Trainer,
+    cuts: Sequence[RecordedCut] | None,
 ) -> None:
     """Pass over the source `num_epochs` times; a source that never ends has one pass."""
     while True:
-        with open_pass(config, features, position, workers, depth=options.prefetch) as one:
+        with open_pass(config, features, position, workers, depth=options.prefetch, cuts=cuts) as one:
             ended = trainer.run(one.prefetcher, one.feed)
             if not ended or position.epoch + 1 >= options.num_epochs:
-                desk.finish()
+                desk.finish(passed=ended)
                 return
         position.next_epoch()
 
@@ -150,7 +174,8 @@ def _hold(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> Proce
     elif launch.standby:
         lock = wait_for(directory, TRAINER_LOCK, launch.host, pause=lambda: _pause(stop))
     else:
-        lock = acquire(directory, TRAINER_LOCK, launch.host)
+        remedy = "stop it, or pass --take-over to fence it"
+        lock = acquire(directory, TRAINER_LOCK, launch.host, remedy=remedy)
     logger.info("stage=held")
     return lock
 
@@ -180,9 +205,20 @@ def _open_upkeep(config: EasyRecConfig, store: Store, launch: Launch) -> Upkeep 
     return Upkeep(launch.config_path, lock_directory(config, store), every=every, start=start_child)
 
 
+def _open_recording(config: EasyRecConfig, launch: Launch, workers: Workers, seq: int) -> Recording | None:
+    if not launch.replay_cuts:
+        return None
+    if seq:
+        raise TrainerConfigError(
+            f"{config.model_dir} has commits already; recorded cuts are replayed from the beginning"
+        )
+    return read_recording(open_store(launch.replay_cuts, StoreOptions.from_proto(config.checkpoint_config.s3)), workers)
+
+
 def _open_monitor(options: TrainOptions, launch: Launch) -> Monitor:
     rank = launch.rank.rank
     return Monitor(
         port=launch.metrics_port + rank if launch.metrics_port else 0,
+        host=launch.metrics_host,
         tensorboard_dir=f"{options.model_dir}/tensorboard/{rank}" if options.tensorboard else "",
     )

@@ -66,8 +66,7 @@ def lock_directory(config: EasyRecConfig, store: Store) -> str:
 
 def tidy(config: EasyRecConfig, store: Store, *, now_ms: int) -> None:
     """Compact when due and collect what nothing needs; what is not published yet stays."""
-    window = config.stream_config.duplicate_window_ms if config.stream_config.event_id_field else None
-    options = RetentionOptions.from_proto(config.checkpoint_config, seen_window_ms=window)
+    options = RetentionOptions.of(config)
     numbers = [int(name) for folder in store.folders("versions") if (name := folder.rsplit("/", 1)[1]).isdigit()]
     directory = lock_directory(config, store)
     published = max(numbers, default=None)

@@ -47,6 +47,7 @@ class Decision:
     stop: bool
     commit: bool
     busy: bool
+    event_times_ms: tuple[int, ...]  # of each rank
 
     @classmethod
     def of(cls, votes: np.ndarray) -> "Decision":
@@ -55,7 +56,7 @@ class Decision:
         >>> a = Vote(rows=3, event_time_ms=5, finished=False, stop=False, commit=True, busy=False)
         >>> b = Vote(rows=0, event_time_ms=9, finished=True, stop=False, commit=False, busy=False)
         >>> Decision.of(np.stack([a.pack(), b.pack()]))
-        Decision(rows=3, event_time_ms=9, finished=False, stop=False, commit=True, busy=False)
+        Decision(rows=3, event_time_ms=9, finished=False, stop=False, commit=True, busy=False, event_times_ms=(5, 9))
         """
         return cls(
             rows=int(votes[:, 0].sum()),
@@ -64,6 +65,7 @@ class Decision:
             stop=bool(votes[:, 3].any()),
             commit=bool(votes[0, 4]),
             busy=bool(votes[:, 5].any()),
+            event_times_ms=tuple(int(time) for time in votes[:, 1]),
         )
 
 

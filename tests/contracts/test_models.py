@@ -142,7 +142,7 @@ class Trained:
         total, (losses, predictions, _) = self.wrapped(self.batch(events))
         total.backward()
         self.dense.step()
-        self.dense.zero_grad()
+        self.dense.begin()
         self.tables.after_step()
         return float(losses[f"binary_cross_entropy{head_of(predictions)}"])
 

@@ -180,6 +180,6 @@ def test_check_names_a_repeated_field_once(good: Callable[[], EasyRecConfig]) ->
 def test_report_raises_one_error_that_lists_them_all(good: Callable[[], EasyRecConfig]) -> None:
     config = good()
     config.data_config.sample_mask_prob = 0.5
-    config.train_config.gradient_accumulation_steps = 4
-    with pytest.raises(ConfigError, match=r"a\.config: (?s:.)*gradient_accumulation_steps(?s:.)*sample_mask_prob"):
+    config.train_config.delta_embedding_dump_config.SetInParent()
+    with pytest.raises(ConfigError, match=r"a\.config: (?s:.)*delta_embedding_dump_config(?s:.)*sample_mask_prob"):
         check(config).raise_for_errors("a.config")

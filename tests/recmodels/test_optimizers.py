@@ -1,5 +1,6 @@
 """Optimizers: what is read from a configuration, what is refused, and resuming from saved state."""
 
+import copy
 import logging
 from typing import Any
 
@@ -57,7 +58,7 @@ def dense_of(text: str, model: nn.Module) -> DenseOptimizer:
 def train(model: nn.Module, optimizer: DenseOptimizer, steps: range) -> None:
     for step in steps:
         inputs = torch.randn(16, 4, generator=torch.Generator().manual_seed(step))
-        optimizer.zero_grad()
+        optimizer.begin()
         (model(inputs) - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
         optimizer.step()
 
@@ -270,3 +271,47 @@ def test_scheduled_rates_reach_the_sharded_tables(lab: Any) -> None:
         online.step(batch)
         moved = (before - online.read(batch)["deep"])[0].tolist()
         assert moved == pytest.approx([0.5 * 0.5**finished * column for column in (1, 2, 3, 4)], rel=1e-4)
+
+
+def accumulating(text: str, model: nn.Module, every: int) -> DenseOptimizer:
+    return dense_optimizer(text_format.Parse(text, DenseProto()), model.named_parameters(), every)
+
+
+def train_in_parts(model: nn.Module, optimizer: DenseOptimizer, batches: range) -> None:
+    for batch in batches:
+        inputs = torch.randn(8, 4, generator=torch.Generator().manual_seed(batch))
+        optimizer.begin()
+        (model(inputs) - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
+        if optimizer.count():
+            optimizer.step()
+
+
+def test_accumulated_batches_are_one_step_of_their_mean() -> None:
+    torch.manual_seed(1)
+    parts = net()
+    whole = copy.deepcopy(parts)
+    train_in_parts(parts, accumulating("sgd_optimizer { lr: 0.1 }", parts, 3), range(3))
+    inputs = torch.cat([torch.randn(8, 4, generator=torch.Generator().manual_seed(batch)) for batch in range(3)])
+    optimizer = accumulating("sgd_optimizer { lr: 0.1 }", whole, 1)
+    (whole(inputs) - inputs.sum(dim=1, keepdim=True)).square().mean().backward()
+    assert optimizer.count()
+    optimizer.step()
+    for mine, other in zip(parts.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(mine, other)
+    assert optimizer.batches == 1
+
+
+def test_restart_within_a_step_keeps_its_gradients() -> None:
+    torch.manual_seed(1)
+    whole = net()
+    parts = copy.deepcopy(whole)
+    train_in_parts(whole, accumulating("adam_optimizer { lr: 0.1 }", whole, 4), range(10))
+    first = accumulating("adam_optimizer { lr: 0.1 }", parts, 4)
+    train_in_parts(parts, first, range(6))
+    restarted = copy.deepcopy(parts)
+    restarted.zero_grad()
+    second = accumulating("adam_optimizer { lr: 0.1 }", restarted, 4)
+    second.load(first.state())
+    assert (second.steps, second.accumulated, second.batches) == (1, 2, 6)
+    train_in_parts(restarted, second, range(6, 10))
+    assert all(torch.equal(a, b) for a, b in zip(restarted.parameters(), whole.parameters(), strict=True))
