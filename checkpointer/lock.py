@@ -34,7 +34,7 @@ class ProcessLock:
         return self._descriptor is not None and _same_file(self._descriptor, self.path)
 
 
-def acquire(directory: str | Path, name: str, holder: str) -> ProcessLock:
+def acquire(directory: str | Path, name: str, holder: str, *, remedy: str = "stop it first") -> ProcessLock:
     """Take a lock at once, or raise LockedError that names its holder. `holder` describes this process in one line."""
     path = Path(directory) / name
     while True:
@@ -44,9 +44,7 @@ def acquire(directory: str | Path, name: str, holder: str) -> ProcessLock:
         except BlockingIOError:
             other = os.pread(descriptor, 1000, 0).decode(errors="replace").strip()
             os.close(descriptor)
-            raise LockedError(
-                f"{directory} is in use by {other or 'another process'}; stop it, or pass --take-over to fence it"
-            ) from None
+            raise LockedError(f"{directory} is in use by {other or 'another process'}; {remedy}") from None
         if _same_file(descriptor, path):
             return _described(path, descriptor, holder)
         os.close(descriptor)  # taken over between open and flock

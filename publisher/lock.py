@@ -22,7 +22,7 @@ def publisher_lock(store: Store, lock_dir: str, holder: str) -> Iterator[None]:
     try:
         lock = acquire(directory, PUBLISHER_LOCK, holder)
     except LockedError as error:
-        raise PublisherBusyError(f"another publisher runs on {store.url}: stop it first ({error})") from None
+        raise PublisherBusyError(f"another publisher runs: {error}") from None
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from checkpointer.lock import TRAINER_LOCK, acquire, take_over, wait_for
 
 def test_a_second_trainer_is_refused_by_name(tmp_path):
     lock = acquire(tmp_path, TRAINER_LOCK, "host-a pid 1")
-    with pytest.raises(LockedError, match="in use by host-a pid 1; stop it, or pass --take-over"):
+    with pytest.raises(LockedError, match="in use by host-a pid 1; stop it first$"):
         acquire(tmp_path, TRAINER_LOCK, "host-b pid 2")
     lock.release()
     acquire(tmp_path, TRAINER_LOCK, "host-b pid 2").release()
