@@ -30,4 +30,5 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     summary = demo(
         DemoOptions(out=args.out, cache=args.cache, events=args.events), env=args.environment, console=Console(file=out)
     )
+    out.write(f"the report is {args.out / 'report.html'}, the logs are in {args.out / 'logs'}\n")
     return 1 if summary["failed_requests"] else 0

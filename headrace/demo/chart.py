@@ -1,12 +1,13 @@
 """Line charts as inline SVG: no script, no network, nothing to install."""
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 620, 260, 56, 32, 12
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 620, 272, 70, 32, 24, 20
 _COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df")
 
 
@@ -41,8 +42,22 @@ def _range(values: np.ndarray, *, zero: bool) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
+def ticks(low: float, high: float) -> list[float]:
+    """Three to eight round numbers from `low` to `high`.
+
+    >>> ticks(0.53, 0.734)
+    [0.55, 0.6, 0.65, 0.7]
+    >>> ticks(0.0007, 34.5)
+    [10.0, 20.0, 30.0]
+    """
+    power = 10.0 ** math.floor(math.log10((high - low) / 3))
+    step = power * max(factor for factor in (1, 2, 5) if factor * power <= (high - low) / 3)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [float(f"{number * step:.10g}") for number in range(first, last + 1)]
+
+
 def _x(value: float, span: tuple[float, float]) -> float:
-    return _LEFT + (value - span[0]) / (span[1] - span[0]) * (_WIDTH - _LEFT - 12)
+    return _LEFT + (value - span[0]) / (span[1] - span[0]) * (_WIDTH - _LEFT - _RIGHT)
 
 
 def _y(value: float, span: tuple[float, float]) -> float:
@@ -63,13 +78,13 @@ def _curve(line: Line, x_range: tuple[float, float], y_range: tuple[float, float
 
 def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_label: str, y_label: str) -> str:
     parts = []
-    for value in np.linspace(*y_range, 5):
-        y = _y(float(value), y_range)
-        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d0d7de"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>')
-    for value in np.linspace(*x_range, 5):
-        x = _x(float(value), x_range)
-        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:.4g}</text>')
+    for value in ticks(*y_range):
+        y = _y(value, y_range)
+        parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#d0d7de"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,.10g}</text>')
+    for value in ticks(*x_range):
+        x = _x(value, x_range)
+        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{value:,.10g}</text>')
     middle = (_WIDTH + _LEFT) / 2
     parts.append(f'<text x="{middle}" y="{_HEIGHT - 2}" text-anchor="middle">{html.escape(x_label)}</text>')
     parts.append(
@@ -79,7 +94,7 @@ def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_label: s
 
 
 def _legend(line: Line, index: int) -> str:
-    x, y = _LEFT + 10 + 190 * (index % 3), _TOP + 6 + 15 * (index // 3)
+    x, y = _LEFT + 10 + 190 * (index % 3), 10 + 15 * (index // 3)
     colour = _COLOURS[index % len(_COLOURS)]
     return (
         f'<rect x="{x}" y="{y - 8}" width="10" height="10" fill="{colour}"/>'

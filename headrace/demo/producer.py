@@ -12,10 +12,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headrace.demo.errors import DemoError
 from stream.encode import encode_rows
 
+_SILENT = 0  # librdkafka writes to stderr that the broker went away, which it does at the end
+
 
 def create_topics(brokers: str, *names: str) -> None:
     """Create topics of one partition."""
-    admin = AdminClient({"bootstrap.servers": brokers})
+    admin = AdminClient({"bootstrap.servers": brokers, "log_level": _SILENT})
     created = admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1) for name in names])
     for name, future in created.items():
         try:
@@ -42,7 +44,8 @@ class EventProducer:
         self._rate = rate
         self._step = rows_per_message
         self._clock = clock
-        self._producer = Producer({"bootstrap.servers": brokers, "enable.idempotence": True, "linger.ms": 2})
+        settings = {"bootstrap.servers": brokers, "enable.idempotence": True, "linger.ms": 2, "log_level": _SILENT}
+        self._producer = Producer(settings)
         self._sent_at: list[float] = []
         self._error: str = ""
         self._stop = threading.Event()
