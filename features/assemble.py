@@ -11,7 +11,7 @@ from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, Keyed
 
 from features.generator import Dense, Generator, Made, Sparse, Steps
 from features.plain import PlainGroup, copy_ids, copy_numbers
-from features.spec import WEIGHTED, Feature, Side
+from features.spec import WEIGHTED_END, Feature, Side
 from features.views import offsets_of
 
 Addresses = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class SparseGroup:
         self.plain = _plain(members)
         self.names = [feature.name for feature, _ in members]
         self.several = [feature.name for feature, _ in members if _several(feature)]
-        self._weighted = members[0][0].data_group.startswith(WEIGHTED)
+        self._weighted = WEIGHTED_END in members[0][0].data_group
         self._ones = ones
 
     def copy(self, addresses: Addresses, count: int) -> KeyedJaggedTensor:
@@ -183,7 +183,7 @@ def _by_group(
 
 
 def _plain(members: Sequence[tuple[Feature, Generator]]) -> PlainGroup | None:
-    if members[0][0].data_group.startswith(WEIGHTED) or any(
+    if WEIGHTED_END in members[0][0].data_group or any(
         generator.plain is None or not _is_column(feature) for feature, generator in members
     ):
         return None

@@ -25,6 +25,7 @@ class Batch(Pipelineable):  # type: ignore[misc]  # TorchRec is not typed
     jagged_labels: dict[str, JaggedTensor] = field(default_factory=dict)
     sequence_mulval_lengths: dict[str, KeyedJaggedTensor] = field(default_factory=dict)
     sequence_dense_features: dict[str, JaggedTensor] = field(default_factory=dict)
+    additional_infos: dict[str, torch.Tensor] = field(default_factory=dict)
     reserves: pa.RecordBatch | None = None
     tile_size: int = -1
 

@@ -225,10 +225,11 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Columns:
-    """The columns of one record batch, each viewed once."""
+    """The columns of one record batch, each viewed once. `mask` says in which rows masked features see nothing."""
 
-    def __init__(self, rows: pa.RecordBatch) -> None:
+    def __init__(self, rows: pa.RecordBatch, mask: npt.NDArray[np.bool_] | None = None) -> None:
         self.rows = rows
+        self.mask = mask
         self.count = int(rows.num_rows)
         self._views: dict[str, Column] = {}
         self._exported: tuple[object, object] | None = None

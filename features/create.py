@@ -10,6 +10,8 @@ from features.errors import FeatureConfigError
 from features.feature_set import FeatureSet
 from features.generator import Setting
 from features.kinds import REGISTRY, Kinds
+from features.masking import with_masks
+from features.sampling.options import SamplerOptions
 from features.spec import WEIGHTED, Feature
 from protos import data_pb2, pipeline_pb2
 
@@ -23,9 +25,13 @@ def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY)
     if not config.feature_configs:
         raise FeatureConfigError("feature_configs is empty: a model needs at least one feature")
     generators = [made for entry in config.feature_configs for made in kinds.build(entry, setting)]
+    generators = with_masks(generators, config)
     features = _grouped([generator.feature for generator in generators])
     _check_names(features, data)
-    return FeatureSet(generators, features, data.label_fields, data.sample_weight_fields, connected=setting.graph)
+    return FeatureSet(
+        generators, features, data.label_fields, data.sample_weight_fields, connected=setting.graph,
+        sampler=SamplerOptions.from_proto(config), force_base=data.force_base_data_group,
+    )  # fmt: skip
 
 
 def _import_plugin(name: str) -> None:
@@ -37,11 +43,10 @@ def _import_plugin(name: str) -> None:
 
 
 def _setting(data: data_pb2.DataConfig) -> Setting:
-    if data.WhichOneof("sampler") or data.sample_mask_prob > 0 or data.negative_sample_mask_prob > 0:
-        raise FeatureConfigError("samplers and sample masks are not supported yet; leave them out of data_config")
     encoded = data.fg_mode == data_pb2.FG_NONE
     return Setting(
         encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_text=_read_text,
+        read_bytes=_read_bytes,
         farm_hash=data.use_farm_hash_to_bucketize,
         graph=data.fg_mode == data_pb2.FG_DAG,
     )  # fmt: skip
@@ -49,6 +54,10 @@ def _setting(data: data_pb2.DataConfig) -> Setting:
 
 def _read_text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
+
+
+def _read_bytes(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
 def _grouped(features: list[Feature]) -> list[Feature]:

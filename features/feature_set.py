@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
@@ -19,12 +20,26 @@ from features.columns import Column, Columns, Nested
 from features.errors import ColumnTypeError
 from features.generator import Generator, Made
 from features.graph import Graph
-from features.spec import Feature, Side
+from features.sampling.groups import with_negatives
+from features.sampling.options import SamplerOptions
+from features.sampling.padding import merged
+from features.spec import CROSS, NEGATIVE, Feature, Side
 from features.views import take
 from stream.row_errors import Faults, RowErrors
 
 USER = "_user"
 """What a data group's name ends with that holds the user's side of a tiled batch."""
+
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Masks:
+    """In which rows features with `use_mask` see nothing: of the batch, and of its sampled items."""
+
+    rows: Bools
+    items: Bools | None
 
 
 class FeatureSet:
@@ -38,11 +53,19 @@ class FeatureSet:
         weights: Sequence[str],
         *,
         connected: bool = False,
+        sampler: SamplerOptions | None = None,
+        force_base: bool = False,
     ) -> None:
-        """`features` are those of the generators, with their data groups; `connected`: FG_DAG."""
+        """`features` are those of the generators, with their data groups; `connected`: FG_DAG.
+
+        `sampler` extends the groups of what it samples; with `force_base` all stay in one, padded.
+        """
         graph = Graph(features, generators, connected=connected)
         sides = graph.user_side() if graph.has_references else {}
-        everything = [replace(feature, user_side=sides.get(feature.name)) for feature in features]
+        placed = with_negatives(features, graph.leaves(), sampler)
+        of_items = {feature.name for feature in placed if feature.data_group.startswith((NEGATIVE, CROSS))}
+        kept = features if force_base else placed
+        everything = [replace(feature, user_side=sides.get(feature.name)) for feature in kept]
         pairs = [pair for pair in zip(everything, generators, strict=True) if not pair[0].is_stub]
         self.features = tuple(feature for feature, _ in pairs)
         self.labels = tuple(labels)
@@ -50,15 +73,19 @@ class FeatureSet:
         self.input_columns = graph.columns
         self.user_columns = _user_columns(graph)
         self._graph = graph
-        self._described = {feature.name: feature.data_group for feature in features}
+        self._sampler_columns = () if sampler is None else sampler.columns
+        self._force_base = force_base
+        self._described = {feature.name: feature.data_group for feature in kept}
         self._groups = Groups(pairs)
+        self._of_rows = Groups([pair for pair in pairs if pair[0].name not in of_items])
+        self._of_items = Groups([pair for pair in pairs if pair[0].name in of_items])
         self._user = Groups([(_on_user_side(feature), made) for feature, made in pairs if feature.is_user])
         self._items = Groups([pair for pair in pairs if not pair[0].is_user])
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that training reads."""
-        return tuple(dict.fromkeys(self.input_columns + self.labels + self.weights))
+        return tuple(dict.fromkeys(self.input_columns + self.labels + self.weights + self._sampler_columns))
 
     def validate(self, rows: pa.RecordBatch, *, serving: bool = False) -> RowErrors:
         """The rows that cannot be used; a request (`serving`) needs no labels and weights."""
@@ -78,25 +105,47 @@ class FeatureSet:
         stubs = set(self._graph.nodes) - {feature.name for feature in self.features}
         self._graph.validate(columns, (set(groups.names) | stubs) - valid, faults)
 
-    def parse(self, rows: pa.RecordBatch, *, labels: bool = True, reserve: Sequence[str] = ()) -> Batch:
+    def unusable(self, rows: pa.RecordBatch) -> Bools:
+        """Which rows of attributes of items no feature can be made of, of those features that they are all of."""
+        have = set(rows.schema.names)
+        leaves = self._graph.leaves()
+        names = {feature.name for feature in self.features if have.issuperset(leaves[feature.name])}
+        faults = Faults(rows.num_rows)
+        needed = self._graph.needed(names)
+        self._graph.validate(Columns(rows), needed, faults)
+        return faults.errors().bad
+
+    def parse(
+        self,
+        rows: pa.RecordBatch,
+        *,
+        labels: bool = True,
+        reserve: Sequence[str] = (),
+        items: pa.RecordBatch | None = None,
+        masks: Masks | None = None,
+    ) -> Batch:
         """Turn rows that passed `validate` into a batch; requests have no labels.
 
-        `reserve` names columns to carry along.
+        `reserve` names columns to carry along; `items` are sampled columns, longer than `rows`
+        (features/sampling/maker.py).
         """
-        columns = Columns(rows)
+        columns = Columns(rows, None if masks is None else masks.rows)
         given = {name: targets.label(columns, name) for name in self.labels} if labels else {}
-        return self._fill(
-            self._groups,
-            columns,
-            {},
-            Batch(
-                size=columns.count,
-                labels={name: value for name, value in given.items() if isinstance(value, torch.Tensor)},
-                jagged_labels={name: value for name, value in given.items() if isinstance(value, JaggedTensor)},
-                sample_weights={name: targets.weight(columns, name) for name in self.weights} if labels else {},
-                reserves=rows.select(list(reserve)) if reserve else None,
-            ),
+        batch = Batch(
+            size=columns.count,
+            labels={name: value for name, value in given.items() if isinstance(value, torch.Tensor)},
+            jagged_labels={name: value for name, value in given.items() if isinstance(value, JaggedTensor)},
+            sample_weights={name: targets.weight(columns, name) for name in self.weights} if labels else {},
+            reserves=rows.select(list(reserve)) if reserve else None,
         )
+        if items is None or not self._of_items.names:
+            return self._fill(self._groups, columns, {}, batch)
+        sampled = Columns(items, None if masks is None else masks.items)
+        made = self._fill(self._of_rows, columns, {}, batch)
+        if not self._force_base:
+            return self._fill(self._of_items, sampled, {}, made)
+        more = self._fill(self._of_items, sampled, {}, Batch(size=sampled.count))
+        return merged(made, more, [feature.name for feature in self.features], more=sampled.count)
 
     def parse_tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> Batch:
         """The batch of a request: rows of users, and for each of them equally many rows of items, in order.

@@ -102,6 +102,18 @@ class Graph:
             if number:
                 faults.merge(_moved(found.errors(), places, columns.count))
 
+    def needed(self, wanted: Iterable[str]) -> set[str]:
+        """The wanted features and those that they are made of."""
+        return self._with_references(wanted, {})
+
+    def leaves(self) -> dict[str, tuple[str, ...]]:
+        """The columns that each feature is made of, through other features too."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, node in self.nodes.items():
+            inner = [column for other in node.references.values() for column in found[other]]
+            found[name] = tuple(dict.fromkeys([*node.columns, *inner]))
+        return found
+
     def user_side(self) -> dict[str, bool]:
         """Which features are the user's: all leaves are the user's or constant; a grouped sequence is."""
         found: dict[str, bool] = {}

@@ -9,6 +9,12 @@ BASE = "__BASE__"
 WEIGHTED = "__BASE___weighted"
 """Data group of the weighted features, and of those that share a table with one."""
 
+WEIGHTED_END = "_weighted"
+NEGATIVE = "__NEG__"
+"""Data group of features of one sampled column: the rows of the batch, then those of the negatives."""
+CROSS = "__CNEG__"
+"""The same, of features of several columns, all of them sampled."""
+
 MAX_RAW_ID = 2**63 - 2
 """Raw ids of zero-collision tables are 0 ... 2^63-2 (architecture.md section 4, Ids)."""
 

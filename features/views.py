@@ -24,6 +24,7 @@ class Views(Columns):
         self._given = dict(views)
         self._rows = rows
         self.count = count
+        self.mask = None if rows is None else rows.mask
 
     def has(self, name: str) -> bool:
         """Whether there is such a view or column."""

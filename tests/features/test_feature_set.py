@@ -262,7 +262,6 @@ SEQUENCE = (
         (ID.replace("num_buckets: 100", 'num_buckets: 9 separator: "||"'), {}, "one ASCII character"),
         (ID.replace("num_buckets: 100", 'num_buckets: 9 default_value: "x"'), {}, "'x' is not an integer"),
         (ID.replace("embedding_dim: 4", "embedding_dim: 0"), {}, "embedding_dim must be greater"),
-        (ID.replace("num_buckets: 100", "num_buckets: 9 use_mask: true"), {}, "use_mask is not supported yet"),
         (
             RAW.replace('"user:f"', '"user:f" normalizer: "method=expression,expr=x*2"'), {},
             "expression is not supported",
@@ -272,7 +271,7 @@ SEQUENCE = (
         (RAW.replace('"user:f"', '"user:f" default_value: "x"'), {}, "must be numbers"),
         (SEQUENCE, {}, "sequence_id_feature is not supported yet"),
         (ID, {"mode": "FG_DAG"}, "fg_mode FG_DAG is not supported yet"),
-        (ID, {"data": "sample_mask_prob: 0.1"}, "sample masks are not supported"),
+        (ID, {"data": "sample_mask_prob: 1.5"}, "sample_mask_prob must be in 0 ... 1"),
         (ID, {"data": 'label_fields: "y" label_fields: "y"'}, "must not name a column twice"),
         (
             ID.replace('"f"', '"a"').replace("num_buckets: 100", 'num_buckets: 9 embedding_name: "f_emb"') + ID, {},
