@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from checkpointer.errors import LockedError
 from checkpointer.faults import FaultPoints
 from checkpointer.local_store import LocalStore
 from checkpointer.lock import TRAINER_LOCK, acquire
+from protos.load import load_config
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.accounting import Counts
 from stream.progress import Progress, recorded_cuts
@@ -148,7 +150,7 @@ def test_two_trainers_on_one_directory_are_refused(configure: Configure) -> None
     config = configure()
     held = acquire(config.model_dir, TRAINER_LOCK, "another trainer")
     try:
-        with pytest.raises(LockedError, match="another trainer"):
+        with pytest.raises(LockedError, match="another trainer; stop it, or pass --take-over to fence it"):
             run(config)
     finally:
         held.release()
@@ -178,3 +180,25 @@ def test_config_without_model_dir_is_refused(configure: Configure) -> None:
     config.model_dir = ""
     with pytest.raises(TrainerConfigError, match="model_dir"):
         run(config)
+
+
+@pytest.mark.parametrize("policy", ["lru {}", "lfu {}", "distance_lfu {}"])
+def test_sorted_map_resumes_identically(policy: str, stage: Stage, tmp_path: Path) -> None:
+    """TorchRec's own map goes on from a commit, with its history since the last eviction."""
+
+    def make(name: str) -> EasyRecConfig:
+        path = stage.config(tmp_path / name)
+        text = path.read_text()
+        changed = text.replace("hash { ttl_ms: 60000 buckets: 4 max_probe: 16 }", f"eviction_interval: 3 {policy}")
+        assert changed != text
+        path.write_text(changed)
+        return load_config(str(path))
+
+    whole, parts = make("whole"), make("parts")
+    run(whole)
+    # At a commit that the whole run has too: rows carry the iteration at which they were sealed.
+    parts.train_config.num_steps = 6
+    run(parts)
+    parts.train_config.num_steps = 0
+    run(parts)
+    assert digest_of(parts) == digest_of(whole)
