@@ -4,17 +4,15 @@ A trainer's base and one delta of 100,000 rows with random 63-bit ids, dim 64, g
 publisher. Counted are the delta's files and its entry in the manifest; the whole manifest is shown beside it.
 """
 
-import argparse
-import json
 import logging
 import math
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
+from benchmarks.figure import Figure, run_script
 from checkpointer import Draft, Kind, TableRows, Writer, WriterOptions, stage
 from checkpointer.encoding import Encoding
 from checkpointer.memory_store import MemoryStore
@@ -43,7 +41,7 @@ def floor_bytes(rows: int, encoding: Encoding) -> float:
     return (ID_BITS - math.log2(rows) + 1.44) / 8 + DIM * weight + extra
 
 
-def measure(rows: int, encoding: Encoding) -> dict[str, float | str | bool]:
+def weigh(rows: int, encoding: Encoding) -> Figure:
     """Publish one delta of `rows` rows and weigh it."""
     store = MemoryStore()
     random = np.random.default_rng(0)
@@ -63,18 +61,18 @@ def measure(rows: int, encoding: Encoding) -> dict[str, float | str | bool]:
     (delta,) = version.deltas
     size = sum(blob.size for blob in delta.blobs) + len(canonical(asdict(delta)))
     least = floor_bytes(rows, encoding)
-    return {
-        "figure": f"delta_bytes_per_row_{encoding.value}",
-        "value": round(size / rows, 4),
-        "unit": "bytes",
-        "floor_or_peer": round(least, 4),
-        "ratio": round(size / rows / least, 4),
-        "goal": GOAL,
-        "meets": size / rows / least <= GOAL,
-        "rows": rows,
-        "manifest_bytes": len(store.get(version.path)),
-        "publish_ms": round(1e3 * seconds, 1),
-    }
+    ratio = size / rows / least
+    return Figure(
+        name=f"delta_bytes_per_row_{encoding.value}",
+        value=size / rows,
+        unit="bytes",
+        floor_or_peer=least,
+        ratio=ratio,
+        goal=f"ratio <= {GOAL}",
+        meets=ratio <= GOAL,
+        note=f"{rows} rows; the whole manifest has {len(store.get(version.path))} bytes; "
+        f"published in {1e3 * seconds:.0f} ms",
+    )
 
 
 def _publisher(store: MemoryStore, encoding: Encoding) -> Publisher:
@@ -117,16 +115,12 @@ def _append(store: MemoryStore, writer: Writer, kind: Kind, ids: np.ndarray, ran
     )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure int8 and fp32 and write one JSON document to stdout."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=100_000)
-    rows = parser.parse_args(arguments).rows
+def measure(quick: bool) -> list[Figure]:
+    """One delta of 100,000 rows for each encoding."""
     logging.disable(logging.INFO)
-    found = [measure(rows, encoding) for encoding in (Encoding.INT8, Encoding.FP32)]
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    return 0
+    rows = 20_000 if quick else 100_000
+    return [weigh(rows, encoding) for encoding in (Encoding.INT8, Encoding.FP32)]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_script(sys.argv[1:], __doc__, measure))

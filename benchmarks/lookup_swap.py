@@ -6,7 +6,6 @@ a delta, and one dense weight, hold the version's number, so each answer shows w
 written beforehand: what is measured is the replica, which reads, verifies, applies (twice) and flips.
 """
 
-import argparse
 import hashlib
 import http.client
 import io
@@ -17,7 +16,6 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +24,8 @@ import torch
 from safetensors.numpy import save
 from torch import Tensor, nn
 
+from benchmarks.figure import Figure, run_script
+from benchmarks.figure import load as load_average
 from checkpointer.encoding import Encoding, encode
 from checkpointer.errors import ExistsError, NotFoundError
 from checkpointer.local_store import LocalStore
@@ -242,7 +242,7 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def measure(load: Load, folder: Path) -> dict[str, Seen]:
+def compare(load: Load, folder: Path) -> dict[str, Seen]:
     """Run the segments; the kinds take turns so that the machine's drift meets all of them."""
     versions = Versions(folder, load)
     flips = int(load.segments * load.segment_s / load.cadence_s) + load.segments
@@ -281,50 +281,43 @@ def _segments(load: Load, client: Client, versions: Versions) -> dict[str, Seen]
     return seen
 
 
-def report(load: Load, seen: dict[str, Seen]) -> dict[str, object]:
+def _figure(seen: dict[str, Seen]) -> Figure:
     """The figure beside what it must be compared with."""
-    rest, again = seen["rest"].quantile(0.99), seen["rest again"].quantile(0.99)
-    swap = seen["swap"].quantile(0.99)
+    rest, again, swap = (seen[kind].quantile(0.99) for kind in ("rest", "rest again", "swap"))
     noise = max(rest, again) / min(rest, again)
-    ratio = swap / ((rest + again) / 2)
+    ratio, bound = swap / ((rest + again) / 2), max(1.05, noise)
+    requests = sum(len(s.latencies) for s in seen.values())
     torn, failed = sum(s.torn for s in seen.values()), sum(s.failed for s in seen.values())
-    return {
-        "figure": "lookup_p99_during_swap",
-        "value": round(ratio, 4),
-        "unit": "ratio",
-        "floor_or_peer": round(noise, 4),
-        "goal": round(max(1.05, noise), 4),
-        "meets": ratio <= max(1.05, noise) and torn == 0 and failed == 0,
-        "torn": torn,
-        "failed": failed,
-        "versions_seen": len(seen["swap"].versions),
-        "p99_ms": {kind: round(s.quantile(0.99), 3) for kind, s in seen.items()},
-        "p50_ms": {kind: round(s.quantile(0.5), 3) for kind, s in seen.items()},
-        "requests": {kind: len(s.latencies) for kind, s in seen.items()},
-        "load": {name: getattr(load, name) for name in load.__slots__},
-    }
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Measure and write one JSON document to stdout."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--table-rows", type=int, default=100_000)
-    parser.add_argument(
-        "--delta-rows", type=int, default=100_000, help="rows of each version's delta, all tables together"
+    return Figure(
+        name="lookup_p99_during_swap",
+        value=swap,
+        unit="ms",
+        floor_or_peer=(rest + again) / 2,
+        ratio=ratio,
+        goal=f"ratio <= {bound:.3f}, the larger of 1.05 and two runs at rest; nothing torn or failed",
+        meets=ratio <= bound and torn == 0 and failed == 0,
+        note=f"p50 {seen['swap'].quantile(0.5):.2f} ms, at rest {seen['rest'].quantile(0.5):.2f} ms; two runs at rest: "
+        f"p99 {rest:.2f} and {again:.2f} ms, ratio {noise:.3f}; {torn} torn, {failed} failed of {requests} requests; "
+        f"{len(seen['swap'].versions)} versions; {load_average()}",
     )
-    parser.add_argument("--batch", type=int, default=100, help="items of a request")
-    parser.add_argument("--segment-s", type=float, default=5.0)
-    parser.add_argument("--segments", type=int, default=4)
-    parser.add_argument("--cadence-s", type=float, default=0.5)
-    parser.add_argument("--encoding", type=Encoding, choices=list(Encoding), default=Encoding.FP32)
-    load = Load(**vars(parser.parse_args(arguments)))
+
+
+def measure(quick: bool) -> list[Figure]:
+    """Deltas of 100,000 rows, requests of 100 items."""
     logging.disable(logging.INFO)
     warnings.simplefilter("ignore")
+    load = Load(
+        table_rows=5_000 if quick else 100_000,
+        delta_rows=5_000 if quick else 100_000,
+        batch=100,
+        segment_s=1.0 if quick else 5.0,
+        segments=1 if quick else 6,
+        cadence_s=0.5,
+        encoding=Encoding.FP32,
+    )
     with tempfile.TemporaryDirectory() as folder:
-        found = report(load, measure(load, Path(folder)))
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    return 0
+        return [_figure(compare(load, Path(folder)))]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_script(sys.argv[1:], __doc__, measure))

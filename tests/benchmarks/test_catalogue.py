@@ -31,7 +31,7 @@ def test_every_figure_that_was_asked_for_has_a_script() -> None:
     assert {figure for script in SCRIPTS for figure in script.figures} >= ASKED
 
 
-@pytest.mark.parametrize("name", [script.name for script in SCRIPTS if script.name != "online_tax"])
+@pytest.mark.parametrize("name", [script.name for script in SCRIPTS])
 def test_every_script_can_measure(name: str) -> None:
     module = importlib.import_module(f"benchmarks.{name}")
     assert list(inspect.signature(module.measure).parameters) == ["quick"]
