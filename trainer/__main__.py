@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from protos.boundary import guarded
 
+_PACKAGES = ("protos", "stream", "features", "recmodels", "checkpointer", "trainer")
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="trainer", description="One rank of the trainer, started by torchrun.")
@@ -31,12 +33,15 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
 
 def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
     rank, world = int(environment.get("RANK", "0")), int(environment.get("WORLD_SIZE", "1"))
+    # Libraries greet on the root logger by the dozen: no news for who runs a trainer.
     logging.basicConfig(
-        level=environment.get("HEADRACE_LOG_LEVEL", "info").upper(),
+        level="WARNING",
         format=f"%(asctime)s %(levelname)s rank={rank} %(name)s %(message)s",
         stream=sys.stderr,
     )
-    for noisy in ("torchrec", "torch.fx", "torch.distributed"):
+    for package in _PACKAGES:
+        logging.getLogger(package).setLevel(environment.get("HEADRACE_LOG_LEVEL", "info").upper())
+    for noisy in ("py.warnings", "torchrec", "torch.fx", "torch.distributed"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     logging.getLogger("trainer").info("stage=importing")
     # Importing takes seconds: a standby is worth having because it has done that before it waits.
@@ -64,4 +69,5 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
 
 
 if __name__ == "__main__":
+    logging.captureWarnings(True)
     sys.exit(run(sys.argv[1:], os.environ))

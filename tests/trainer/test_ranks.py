@@ -48,7 +48,8 @@ def config_of(stage: Stage, model_dir: Path, *changes: tuple[str, str]) -> Path:
 
 @pytest.mark.timeout(600)
 def test_two_ranks_account_for_what_one_does(stage: Stage, tmp_path: Path) -> None:
-    train(config_of(stage, tmp_path / "one"), nproc=1)
+    said = train(config_of(stage, tmp_path / "one"), nproc=1)
+    assert "stage=built" in said and " root " not in said and "Warning" not in said  # only what is ours
     train(config_of(stage, tmp_path / "two"), nproc=2)
     # Late and duplicate are judged per partition, so the world size changes nothing.
     assert totals(tmp_path / "two") == totals(tmp_path / "one")
