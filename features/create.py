@@ -13,7 +13,7 @@ from features.kinds import REGISTRY, Kinds
 from features.masking import with_masks
 from features.sampling.options import SamplerOptions
 from features.spec import WEIGHTED, Feature
-from protos import data_pb2, pipeline_pb2
+from protos import data_pb2, feature_pb2, pipeline_pb2
 
 
 def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY) -> FeatureSet:
@@ -26,7 +26,9 @@ def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY)
         raise FeatureConfigError("feature_configs is empty: a model needs at least one feature")
     generators = [made for entry in config.feature_configs for made in kinds.build(entry, setting)]
     generators = with_masks(generators, config)
-    features = _grouped([generator.feature for generator in generators])
+    stubs = _stubs(config)
+    made = [replace(item.feature, is_stub=item.feature.name in stubs) for item in generators]
+    features = _grouped(made)
     _check_names(features, data)
     return FeatureSet(
         generators, features, data.label_fields, data.sample_weight_fields, connected=setting.graph,
@@ -58,6 +60,21 @@ def _read_text(path: str) -> str:
 
 def _read_bytes(path: str) -> bytes:
     return Path(path).read_bytes()
+
+
+def _stubs(config: pipeline_pb2.EasyRecConfig) -> set[str]:
+    """The names of the features that only others need."""
+    found = set()
+    for entry in config.feature_configs:
+        for _, message in entry.ListFields():
+            if not isinstance(message, feature_pb2.SequenceFeature):
+                found.add(message.feature_name if getattr(message, "stub_type", False) else "")
+                continue
+            for member in message.features:
+                for _, inner in member.ListFields():
+                    name = f"{message.sequence_name}__{inner.feature_name}"
+                    found.add(name if getattr(inner, "stub_type", False) else "")
+    return found - {""}
 
 
 def _grouped(features: list[Feature]) -> list[Feature]:

@@ -45,6 +45,8 @@ class Formula:
     default: tuple[float, ...]
     """() for "": 0.0 in a dense feature, no ids in one with boundaries."""
     boundaries: Boundaries | None
+    stretch: bool = False
+    """In a sequence every input is one; an input of one step goes with all steps (SeqExpr)."""
     plain: ClassVar[Plain | None] = None
 
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:
@@ -88,7 +90,7 @@ class Formula:
         dim = max(self.feature.value_dim, 1)
         shaped = values if dim == 1 else values.reshape(-1, dim)
         if judge.faults is not None:
-            bad = ~np.isfinite(shaped) if dim == 1 else (~np.isfinite(shaped)).any(axis=1)
+            bad = np.asarray((~np.isfinite(shaped.reshape(-1, dim))).any(axis=1))
             judge.rows(_spread(bad, present), "not_finite")
         if present is None:
             return shaped

@@ -89,6 +89,8 @@ class Setting:
     multival_separator: str
     read_text: Callable[[str], str]
     """Read a vocabulary file; raise OSError."""
+    read_bytes: Callable[[str], bytes]
+    """Read a tokenizer's model; raise OSError."""
     farm_hash: bool = False
     """Hash with FarmHash's Fingerprint64 instead of MurmurHash64A."""
 

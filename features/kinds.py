@@ -10,6 +10,8 @@ from features import (
     bool_mask_feature,
     combine_feature,
     combo_feature,
+    custom_feature,
+    expr_feature,
     id_feature,
     kv_dot_feature,
     lookup_feature,
@@ -17,6 +19,7 @@ from features import (
     overlap_feature,
     raw_feature,
     sequence,
+    tokenize_feature,
 )
 from features.errors import FeatureConfigError
 from features.generator import Generator, Kind, Setting
@@ -32,6 +35,9 @@ BUILT_IN = (
     overlap_feature.KIND,
     kv_dot_feature.KIND,
     bool_mask_feature.KIND,
+    expr_feature.KIND,
+    tokenize_feature.KIND,
+    custom_feature.KIND,
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from features.errors import FeatureConfigError
+from features.expression import Operand, Program, compile_expression
 
 Float = TypeVar("Float", npt.NDArray[np.float32], npt.NDArray[np.float64])
 
@@ -76,6 +77,35 @@ class Minmax:
         return {"method": "minmax", "min": self.low, "max": self.high}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula:
+    """Any formula of x, computed in double precision."""
+
+    program: Program
+
+    def __call__(self, values: Float) -> Float:
+        flat = values.reshape(-1)
+        made = self.program([Operand(flat.astype(np.float64, copy=False))], len(flat)).values
+        # What float32 cannot hold becomes infinite, and a bad row.
+        with np.errstate(over="ignore"):
+            return made.astype(values.dtype).reshape(values.shape)
+
+    def describe(self) -> dict[str, object]:
+        """What the values depend on, for the digest."""
+        return {"method": "expression", "formula": self.program.text}
+
+
+def _formula(name: str, text: str, rest: str) -> Formula:
+    """All that follows expr= is the formula, commas too."""
+    key, equals, formula = rest.strip().partition("=")
+    if key.strip() not in ("expr", "expression") or not equals:
+        raise _error(name, text, "write method=expression,expr=FORMULA with x for the value")
+    try:
+        return Formula(compile_expression(formula, ("x",)))
+    except ValueError as error:
+        raise _error(name, text, str(error)) from None
+
+
 def parse_normalizer(name: str, text: str) -> Normalizer | None:
     """Read a feature's normalizer; None where it has none.
 
@@ -87,11 +117,9 @@ def parse_normalizer(name: str, text: str) -> Normalizer | None:
     method, _, rest = text.partition(",")
     key, _, method = method.partition("=")
     if key.strip() != "method":
-        raise _error(name, text, "it must begin with method=log10, zscore or minmax")
+        raise _error(name, text, "it must begin with method=log10, zscore, minmax or expression")
     if method.strip() == "expression":
-        raise _error(
-            name, text, "method=expression is not supported yet; compute it upstream, or use log10, zscore or minmax"
-        )
+        return _formula(name, text, rest)
     return _build(name, text, method.strip(), _parameters(name, text, rest))
 
 
@@ -114,7 +142,7 @@ def _build(name: str, text: str, method: str, given: dict[str, float]) -> Normal
                 raise _error(name, text, "min must be less than max")
             return Minmax(given["min"], given["max"])
         case _:
-            raise _error(name, text, f"unknown method {method!r}; use log10, zscore or minmax")
+            raise _error(name, text, f"unknown method {method!r}; use log10, zscore, minmax or expression")
 
 
 def _parameters(name: str, text: str, rest: str) -> dict[str, float]:

@@ -106,7 +106,8 @@ def _build(field: str, message: Message, how: _Sequence, setting: Setting, find:
         raise FeatureConfigError(f"feature {name!r}: {field} is not supported in sequences yet")
     _check(name, message, how)
     inner = kind.build(_as_row(field, message, name, setting), setting)
-    inputs = _inputs(field, inner.feature, how, setting)
+    stretch = bool(getattr(inner, "stretch", False))
+    inputs = _inputs(field, inner.feature, how, setting, stretch)
     feature = replace(
         inner.feature,
         inputs=tuple(item.column for item in inputs),
@@ -118,7 +119,7 @@ def _build(field: str, message: Message, how: _Sequence, setting: Setting, find:
         inputs=inputs,
         delimiter=_delimiter(name, how),
         limit=0 if setting.encoded else how.length,
-        stretch=getattr(inner, "stretch", False),
+        stretch=stretch,
         keep_empty_rows=setting.encoded and feature.is_sparse and not getattr(message, "fg_encoded_default_value", ""),
         refuse_empty_steps=setting.encoded,
     )
@@ -164,8 +165,8 @@ def _as_row(field: str, message: Message, name: str, setting: Setting) -> Messag
     return row
 
 
-def _inputs(field: str, feature: Feature, how: _Sequence, setting: Setting) -> tuple[Input, ...]:
-    """Which inputs are sequences: those that are named, else by the kind and the side."""
+def _inputs(field: str, feature: Feature, how: _Sequence, setting: Setting, stretch: bool) -> tuple[Input, ...]:
+    """Which inputs are sequences: those that are named, else by the kind and the side; all with `stretch`."""
     if setting.encoded:
         return tuple(Input(name=name, column=name, sequence=True) for name in feature.inputs)
     unknown = sorted(set(how.fields) - set(feature.inputs))
@@ -181,7 +182,7 @@ def _inputs(field: str, feature: Feature, how: _Sequence, setting: Setting) -> t
         sequence = (name in how.fields if how.fields else by_side) or (single and setting.graph)
         # A feature is named as it is.
         prefixed = sequence and how.name and not (side is Side.FEATURE and setting.graph)
-        found.append(Input(name=name, column=f"{how.name}__{name}" if prefixed else name, sequence=sequence))
+        found.append(Input(name=name, column=f"{how.name}__{name}" if prefixed else name, sequence=sequence or stretch))
     if not any(item.sequence for item in found):
         raise FeatureConfigError(
             f"feature {feature.name!r}: none of its inputs is a sequence; name one in sequence_fields"

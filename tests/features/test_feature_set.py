@@ -263,14 +263,14 @@ SEQUENCE = (
         (ID.replace("num_buckets: 100", 'num_buckets: 9 default_value: "x"'), {}, "'x' is not an integer"),
         (ID.replace("embedding_dim: 4", "embedding_dim: 0"), {}, "embedding_dim must be greater"),
         (
-            RAW.replace('"user:f"', '"user:f" normalizer: "method=expression,expr=x*2"'), {},
-            "expression is not supported",
+            RAW.replace('"user:f"', '"user:f" normalizer: "method=expression,expr=x*y"'), {},
+            "'y' is no variable",
         ),
         (RAW.replace('"user:f"', '"user:f" normalizer: "method=minmax,min=1,max=1"'), {}, "min must be less than max"),
         (RAW.replace('"user:f"', '"user:f" boundaries: [2, 1] embedding_dim: 4'), {}, "ascending"),
         (RAW.replace('"user:f"', '"user:f" default_value: "x"'), {}, "must be numbers"),
-        (SEQUENCE, {}, "sequence_id_feature is not supported yet"),
-        (ID, {"mode": "FG_DAG"}, "fg_mode FG_DAG is not supported yet"),
+        (SEQUENCE.replace("num_buckets: 9", "num_buckets: 9 weighted: true"), {}, "a sequence cannot be weighted"),
+        (ID.replace("user:f", "feature:g"), {"mode": "FG_DAG"}, "feature:g is no feature"),
         (ID, {"data": "sample_mask_prob: 1.5"}, "sample_mask_prob must be in 0 ... 1"),
         (ID, {"data": 'label_fields: "y" label_fields: "y"'}, "must not name a column twice"),
         (
