@@ -30,7 +30,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("config", help="pipeline configuration, for example examples/demo.config")
     parser.add_argument("--resume", action="store_true", help="remove the pin of a rollback")
     parser.add_argument("--once", action="store_true", help="publish what is there, then end")
-    parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus endpoint on loopback; 0: none")
+    parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus endpoint; 0: none")
+    parser.add_argument("--metrics-host", default="127.0.0.1", help="the address that it listens on")
     parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
     parser.add_argument("--task", nargs="+", metavar=("TASK", "ARGUMENT"), help=f"one of {', '.join(TASKS)}, then end")
     return parser
@@ -55,7 +56,7 @@ def run_until(arguments: Sequence[str], stop: threading.Event, faults: FaultPoin
         return
     metrics = PublisherMetrics()
     if args.metrics_port:
-        start_http_server(args.metrics_port, addr="127.0.0.1", registry=metrics.registry)
+        start_http_server(args.metrics_port, addr=args.metrics_host, registry=metrics.registry)
     command = (sys.executable, "-m", "publisher", args.config, "--log-level", args.log_level, "--task")
     how = Invocation(command=command, unpin=args.resume, once=args.once, pid=os.getpid(), clock_ms=_now_ms)
     follow(config, store, how, stop, metrics)

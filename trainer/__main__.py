@@ -19,6 +19,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
     parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
     parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus port of rank 0; rank n adds n; 0: none")
+    parser.add_argument("--metrics-host", default="127.0.0.1", help="the address that it listens on")
+    parser.add_argument("--threads", type=int, default=0, help="of this rank's kernels (default: cores / local ranks)")
+    parser.add_argument(
+        "--replay-cuts", default="", metavar="MODEL_DIR", help="train the batches that its log recorded"
+    )
     parser.add_argument("--traceback", action="store_true", help="show the traceback of an error, to report it")
     return parser
 
@@ -57,6 +62,9 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
         take_over=args.take_over,
         standby=args.standby,
         metrics_port=args.metrics_port,
+        metrics_host=args.metrics_host,
+        threads=args.threads or _threads(environment),
+        replay_cuts=args.replay_cuts,
         config_path=args.config,
         faults=faults_from(environment.get("HEADRACE_FAULT", "")),
     )
@@ -68,6 +76,16 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
     return 0
 
 
+def _threads(environment: Mapping[str, str]) -> int:
+    """The share of one rank in the cores of this machine; 0 where OMP_NUM_THREADS says it."""
+    if "OMP_NUM_THREADS" in environment:
+        return 0
+    return max(1, len(os.sched_getaffinity(0)) // int(environment.get("LOCAL_WORLD_SIZE", "1")))
+
+
 if __name__ == "__main__":
+    # Before torch is imported: OpenMP's threads otherwise spin while they wait, and where other processes want the
+    # cores, as the publisher does, a step then takes ten times as long.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.captureWarnings(True)
     sys.exit(run(sys.argv[1:], os.environ))

@@ -18,7 +18,10 @@ def add(commands: Commands) -> None:
     )
     publish.add_argument("config", metavar="CONFIG")
     publish.add_argument("--resume", action="store_true", help="first release the version that a rollback pinned")
-    publish.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus on loopback (default: none)")
+    publish.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus (default: none)")
+    publish.add_argument(
+        "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="what it listens on (default: loopback)"
+    )
     rollback = add_command(
         commands,
         "rollback",
@@ -36,7 +39,8 @@ def run_publish(args: argparse.Namespace, out: TextIO) -> int:
     from publisher.__main__ import run
 
     load_checked(args.config, notices=False)
-    run([args.config, *(["--resume"] if args.resume else []), "--metrics-port", str(args.metrics_port)])
+    metrics = ["--metrics-port", str(args.metrics_port), "--metrics-host", args.metrics_host]
+    run([args.config, *(["--resume"] if args.resume else []), *metrics])
     return 0
 
 

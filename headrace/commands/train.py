@@ -18,7 +18,12 @@ def add(commands: Commands) -> None:
     parser.add_argument("config", metavar="CONFIG")
     parser.add_argument("--nproc", type=at_least(1), default=1, help="ranks on this machine (default: 1)")
     parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
-    parser.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus on loopback (default: none)")
+    parser.add_argument("--threads", type=at_least(1), metavar="N", help="of each rank (default: cores / ranks)")
+    parser.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus; rank n adds n (default: none)")
+    parser.add_argument("--metrics-host", metavar="ADDRESS", help="what it listens on (default: loopback)")
+    parser.add_argument(
+        "--replay-cuts", metavar="MODEL_DIR", help="train the batches that its log recorded, bit for bit"
+    )
     parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
 
 
@@ -29,5 +34,11 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
     load_checked(args.config, notices=False)
     options = [flag for flag, wanted in (("--take-over", args.take_over), ("--standby", args.standby)) if wanted]
-    options += ["--metrics-port", str(args.metrics_port)] if args.metrics_port else []
+    values = {
+        "--threads": args.threads,
+        "--metrics-port": args.metrics_port,
+        "--metrics-host": args.metrics_host,
+        "--replay-cuts": args.replay_cuts,
+    }
+    options += [part for flag, value in values.items() if value for part in (flag, str(value))]
     return launch(["-m", "trainer", args.config, *options], nproc=args.nproc, environment=args.environment)
