@@ -97,7 +97,7 @@ def _lag(states: Sequence[StreamState], config: StreamConfig | None) -> Section:
     from stream.kafka_options import KafkaOptions
 
     if config is None:
-        return {"unknown": "pass --config CONFIG, whose brokers know the ends of the topics"}
+        return {"unknown": "files have none; for topics pass --config CONFIG, whose brokers know their ends"}
     cursors = {(cursor.topic, cursor.partition): cursor.offset for state in states for cursor in state.cursors}
     client = KafkaClient(replace(KafkaOptions.from_proto(config), deadline_s=_BROKER_S))
     try:

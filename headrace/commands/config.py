@@ -43,9 +43,9 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
     for notice in report.notices:
         out.write(f"notice  {notice}\n")
     if report.errors:
-        out.write(f"{args.config}: {len(report.errors)} errors, {len(report.notices)} notices\n")
+        out.write(f"{args.config}: {len(report.errors)} error(s), {len(report.notices)} notice(s)\n")
         return 2
-    out.write(f"{args.config}: ok, {len(report.notices)} notices\n")
+    out.write(f"{args.config}: ok, {len(report.notices)} notice(s)\n")
     # Features bring torch, which takes seconds: errors are told before.
     from headrace.estimate import estimate
 

@@ -11,6 +11,8 @@ from headrace.commands.parsing import Commands, add_command, add_family, at_leas
 if TYPE_CHECKING:
     from stream.deadletter import DeadLetter
 
+_RAW_BYTES = 500  # enough to see what it is
+
 
 def add(commands: Commands) -> None:
     """Add the parsers."""
@@ -68,6 +70,8 @@ def run_show(args: argparse.Namespace, out: TextIO) -> int:
             "bytes": len(letter.raw),
             "decoded": rows,
         }
+        if isinstance(decoded, str):
+            shown["raw"] = letter.raw[:_RAW_BYTES].decode(errors="backslashreplace")
         if args.json:
             out.write(json.dumps(shown, default=str) + "\n")
         else:

@@ -4,7 +4,7 @@ import argparse
 import datetime
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from headrace.commands.parsing import Commands, add_command, add_family, add_model_dir, at_least
@@ -99,7 +99,7 @@ def run_show(args: argparse.Namespace, out: TextIO) -> int:
     if args.json:
         out.write(json.dumps(shown, indent=2) + "\n")
     else:
-        out.writelines(f"{key:14} {value}\n" for key, value in shown.items())
+        out.writelines(f"{line}\n" for line in _readable(shown))
     return 0
 
 
@@ -115,7 +115,7 @@ def run_verify(args: argparse.Namespace, out: TextIO) -> int:
         out.write(json.dumps(asdict(found), indent=2) + "\n")
     else:
         out.writelines(f"{flaw.flaw.value:12} {flaw.path}: {flaw.detail}\n" for flaw in found.findings)
-        read = f"{found.commits} commits, {found.bases} bases, {found.bytes} bytes"
+        read = f"{found.commits} commits, {found.bases} compacted bases, {found.bytes} bytes"
         out.write(f"{read}: {'sound' if found.sound else f'{len(found.findings)} flaws'}\n")
     return 0 if found.sound else 1
 
@@ -161,6 +161,23 @@ def _summary(commit: "Commit") -> dict[str, object]:
         "forked": commit.forked.seq if commit.forked else None,
         "digest": commit.digest,
     }
+
+
+def _readable(shown: Mapping[str, object]) -> Iterator[str]:
+    """A line for each value; what holds several is a heading, with a line for each of them."""
+    for key, value in shown.items():
+        if key == "stream" and isinstance(value, list):
+            for state in value:
+                yield from (f"{kind}\n  " + "\n  ".join(map(_fields, rows)) for kind, rows in state.items() if rows)
+        elif isinstance(value, dict):
+            yield key
+            yield from (f"  {name}  {_fields(held)}" for name, held in value.items())
+        else:
+            yield f"{key:14} {value}"
+
+
+def _fields(held: object) -> str:
+    return " ".join(f"{name}={value}" for name, value in held.items()) if isinstance(held, dict) else str(held)
 
 
 def _positions(state: Mapping[str, object]) -> dict[str, object]:

@@ -22,7 +22,7 @@ from .conftest import DECLARED
 def test_config_check_tells_what_it_will_take(headrace: Callable[..., Any], write_config: Callable[..., Path]) -> None:
     ran = headrace("config", "check", write_config(), "--events-per-second", "100")
     assert ran.code == 0
-    for words in ("ok, 0 notices", "user_id_emb", "memory of the model", "a commit, at most", "disk after a day"):
+    for words in ("ok, 0 notice(s)", "user_id_emb", "memory of the model", "a commit, at most", "disk after a day"):
         assert words in ran.out
 
 
@@ -35,7 +35,7 @@ def test_config_check_prints_every_error_and_exits_with_2(
     assert ran.code == 2
     assert "error   data_config.batch_size: 0" in ran.out
     assert "notice  data_config.shuffle: true has no effect" in ran.out
-    assert "1 errors, 1 notices" in ran.out
+    assert "1 error(s), 1 notice(s)" in ran.out
 
 
 def test_estimate_counts_rows_weights_optimizer_and_map(write_config: Callable[..., Path]) -> None:

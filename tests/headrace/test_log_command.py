@@ -25,6 +25,9 @@ def test_log_show_tells_tables_positions_and_accounting(headrace: Callable[..., 
     assert found["stream"][0]["cursors"][0]["offset"] == "20"
     assert found["figures"] == {"auc": 0.5}
     assert json.loads(headrace("log", "show", model_dir, "--json").out)["seq"] == 3
+    lines = headrace("log", "show", model_dir, 2).out.splitlines()
+    assert lines[lines.index("tables") + 1] == "  user/zch  put=2 deleted=0"
+    assert "offset=20" in lines[lines.index("cursors") + 1]
 
 
 def test_log_show_names_a_commit_that_is_not_there(headrace: Callable[..., Any], model_dir: Path) -> None:

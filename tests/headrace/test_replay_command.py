@@ -75,6 +75,7 @@ def test_dlq_lists_shows_and_replays(headrace: Callable[..., Any], config: Path)
         json.loads(line) for line in headrace("dlq", "show", config, "--reason", "empty", "--json").out.splitlines()
     ]
     assert [letter["cursor"] for letter in shown] == [letters[2].key]
+    assert shown[0]["raw"] == "garbage"  # what cannot be decoded is shown as it came
     ran = headrace("dlq", "replay", config, "--reason", "undecodable")
     assert ran.out == "sent 2 dead letters to their topics again\n"
 
