@@ -16,7 +16,7 @@ from trainer.errors import TrainerError
 from trainer.learner import QUORUM, Learner, metric_arrays
 from trainer.monitor import Monitor
 from trainer.options import TrainOptions
-from trainer.passes import join_new_partitions
+from trainer.passes import join_new_partitions, new_partitions
 from trainer.position import Position
 from trainer.upkeep import Upkeep
 from trainer.workers import Workers
@@ -84,6 +84,10 @@ class CommitDesk:
         if self._options.cadence.steps:
             return self._options.cadence.due(steps=steps, elapsed_ms=elapsed)
         return self._options.cadence.due(steps=self._position.moves - self._last_moves, elapsed_ms=elapsed)
+
+    def joining(self) -> bool:
+        """Whether partitions of this rank wait for a commit, which may not come by itself: the others may be silent."""
+        return self._feed is not None and bool(new_partitions(self._feed, self._workers))
 
     def commit_when_free(self, *, others_busy: bool) -> None:
         """Seal and hand over; while a commit is in flight somewhere, wait for it (by steps) or merge (by interval)."""

@@ -115,6 +115,7 @@ class Trainer:
             stop=self._stop.is_set(),
             commit=self._desk.due(),
             busy=self._desk.busy,
+            joining=self._desk.joining(),
         )
 
     def _learn(self, prepared: Prepared | None, decision: Decision) -> None:

@@ -67,9 +67,13 @@ def open_pass(
 
 def join_new_partitions(feed: Feed, workers: Workers) -> None:
     """Read the partitions of this rank that have appeared since; at a commit, so that its cuts count alike."""
-    for key in own_partitions(feed.known_partitions, workers):
-        if key not in feed.partitions:
-            feed.add_partition(key)
+    for key in new_partitions(feed, workers):
+        feed.add_partition(key)
+
+
+def new_partitions(feed: Feed, workers: Workers) -> tuple[PartitionKey, ...]:
+    """This rank's partitions that are not read yet."""
+    return tuple(key for key in own_partitions(feed.known_partitions, workers) if key not in feed.partitions)
 
 
 def _starting_now(config: EasyRecConfig) -> EasyRecConfig:

@@ -29,12 +29,12 @@ class Vote:
     stop: bool
     commit: bool
     busy: bool
+    joining: bool = False
 
     def pack(self) -> np.ndarray:
-        """Return int64[6]."""
-        return np.array(
-            [self.rows, self.event_time_ms, self.finished, self.stop, self.commit, self.busy], dtype=np.int64
-        )
+        """Return int64[7]."""
+        flags = [self.finished, self.stop, self.commit, self.busy, self.joining]
+        return np.array([self.rows, self.event_time_ms, *flags], dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,7 +51,9 @@ class Decision:
 
     @classmethod
     def of(cls, votes: np.ndarray) -> "Decision":
-        """Decide from int64[world, 6]: rank 0's clock says when a commit is due, any rank may stop the job.
+        """Decide from int64[world, 7].
+
+        Rank 0's clock says when a commit is due; any rank may ask for one in which new partitions join, or stop.
 
         >>> a = Vote(rows=3, event_time_ms=5, finished=False, stop=False, commit=True, busy=False)
         >>> b = Vote(rows=0, event_time_ms=9, finished=True, stop=False, commit=False, busy=False)
@@ -63,7 +65,7 @@ class Decision:
             event_time_ms=int(votes[:, 1].max()),
             finished=bool(votes[:, 2].all()),
             stop=bool(votes[:, 3].any()),
-            commit=bool(votes[0, 4]),
+            commit=bool(votes[0, 4]) or bool(votes[:, 6].any()),
             busy=bool(votes[:, 5].any()),
             event_times_ms=tuple(int(time) for time in votes[:, 1]),
         )

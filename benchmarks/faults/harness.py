@@ -97,7 +97,7 @@ def run_to_end(zygote: Zygote, stage: Stage, model_dir: Path, kills: list[Kill])
         happened += _run(zygote, kill.module, arguments, kill)
     for module in arguments:
         _run(zygote, module, arguments, None)
-    return _result(model_dir, happened)
+    return read_result(model_dir, happened)
 
 
 def _run(zygote: Zygote, module: str, arguments: Mapping[str, list[str]], kill: Kill | None) -> bool:
@@ -108,7 +108,8 @@ def _run(zygote: Zygote, module: str, arguments: Mapping[str, list[str]], kill: 
     return status == KILLED
 
 
-def _result(model_dir: Path, kills: int) -> Result:
+def read_result(model_dir: Path, kills: int = 0) -> Result:
+    """What the model directory holds after `kills`."""
     store = LocalStore(str(model_dir))
     restored = CommitLog(store).restore()
     digest = logical_digest(restored.tables, restored.dense, restored.stream, restored.commit.step)

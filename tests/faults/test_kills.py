@@ -10,17 +10,6 @@ KILLS_PER_RUN = 8
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    return prepare(tmp_path_factory.mktemp("faults") / "data")
-
-
-@pytest.fixture(scope="module")
-def zygote(stage: Stage) -> Zygote:
-    with Zygote(stage.folder / "log") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def expected(zygote: Zygote, stage: Stage) -> Result:
     return run_to_end(zygote, stage, stage.folder.parent / "expected", [])
 

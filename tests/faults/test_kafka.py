@@ -1,0 +1,191 @@
+"""The trainer on a real Apache Kafka while it, its broker, or its topic goes away."""
+
+import dataclasses
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from benchmarks.faults.harness import plan
+from benchmarks.faults.processes import Process
+from benchmarks.faults.stage import Stage
+from checkpointer import CommitLog
+from checkpointer.local_store import LocalStore
+from tests.faults.conftest import Bench
+
+PARTS = range(3)
+KILLS = 4
+
+
+def on(stage: Stage, bootstrap: str, topic: str, more: str = "stop_at_end: true") -> Stage:
+    return dataclasses.replace(
+        stage, stream=f'brokers: "{bootstrap}" topic: "{topic}" partition_refresh_ms: 200 {more}'
+    )
+
+
+def send(broker, topic: str, stage: Stage, first: float = 0.0, last: float = 1.0) -> None:
+    """Produce a share of every part, each into its own partition."""
+    for part in PARTS:
+        messages = stage.messages(part)
+        broker.produce(topic, messages[int(first * len(messages)) : int(last * len(messages))], partition=part)
+
+
+def stop(process: Process) -> None:
+    process.signal(signal.SIGTERM)
+    assert process.wait(60) == 0, process.text()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_trainer_goes_on_with_the_very_next_row_of_every_message(
+    seed: int, bench: Bench, stage: Stage, kafka_broker
+) -> None:
+    topic = kafka_broker.topic(len(PARTS))
+    send(kafka_broker, topic, stage)
+    on_topic = on(stage, kafka_broker.bootstrap, topic)
+    config = on_topic.config(bench.folder / "expected")
+    bench.train(config, HEADRACE_FAULT=f"record={bench.folder / 'points'}")
+    expected = bench.result(config)
+    assert expected.accounting["received"] == stage.rows
+    reached: dict[tuple[str, str], int] = {}
+    for point in (bench.folder / "points").read_text().splitlines():
+        reached["trainer", point] = reached.get(("trainer", point), 0) + 1
+    config, happened = on_topic.config(bench.folder / "killed"), 0
+    for kill in plan(reached, kills=KILLS, seed=seed):
+        happened += bench.start("trainer", config, **kill.environment).wait(120) == -signal.SIGKILL
+    bench.train(config)
+    assert happened >= KILLS // 2
+    assert bench.result(config).same_state(expected)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("away_s", [1.0, 8.0])
+def test_trainer_survives_the_crash_of_its_broker(away_s: float, bench: Bench, stage: Stage, kafka_process) -> None:
+    process = kafka_process()
+    broker = process.broker()
+    topic = broker.topic(len(PARTS))
+    send(broker, topic, stage, 0.0, 0.5)
+    config = on(stage, process.bootstrap, topic, "").config(bench.folder / "crashed")
+    trainer = bench.start("trainer", config)
+    bench.until(lambda: bench.commits(config) >= 3, trainer)
+    process.kill()
+    time.sleep(away_s)
+    assert trainer.poll() is None, trainer.text()
+    process.start()
+    half = bench.received(config)
+    send(process.broker(), topic, stage, 0.5, 1.0)
+    bench.until(lambda: bench.received(config) > max(half, stage.rows * 0.6), trainer)
+    stop(trainer)
+    bounded = on(stage, process.bootstrap, topic)
+    bench.train(bounded.config(bench.folder / "crashed"))
+    expected = bounded.config(bench.folder / "expected")
+    bench.train(expected)
+    assert bench.result(expected).accounting["received"] == stage.rows
+    assert bench.result(config).same_state(bench.result(expected))
+
+
+@pytest.mark.timeout(200)
+def test_stalled_trainer_goes_on_where_it_was(bench: Bench, stage: Stage, kafka_broker) -> None:
+    topic = kafka_broker.topic(len(PARTS))
+    send(kafka_broker, topic, stage, 0.0, 0.5)
+    config = on(stage, kafka_broker.bootstrap, topic, "").config(bench.folder / "stalled")
+    trainer = bench.start("trainer", config)
+    bench.until(lambda: bench.commits(config) >= 3, trainer)
+    trainer.signal(signal.SIGSTOP)
+    send(kafka_broker, topic, stage, 0.5, 1.0)
+    time.sleep(20)
+    trainer.signal(signal.SIGCONT)
+    bench.until(lambda: bench.received(config) > stage.rows * 0.9, trainer)
+    stop(trainer)
+    bounded = on(stage, kafka_broker.bootstrap, topic)
+    bench.train(bounded.config(bench.folder / "stalled"))
+    expected = bounded.config(bench.folder / "expected")
+    bench.train(expected)
+    assert bench.result(config).same_state(bench.result(expected))
+
+
+def test_topic_created_anew_while_training_is_an_error_and_stays_one(bench: Bench, stage: Stage, kafka_broker) -> None:
+    topic = kafka_broker.topic(len(PARTS))
+    send(kafka_broker, topic, stage)
+    config = on(stage, kafka_broker.bootstrap, topic, "").config(bench.folder / "anew")
+    trainer = bench.start("trainer", config)
+    bench.until(lambda: bench.commits(config) >= 3, trainer)
+    kafka_broker.delete(topic)
+    time.sleep(1)
+    if trainer.poll() is None:
+        kafka_broker.create(topic, len(PARTS))
+        send(kafka_broker, topic, stage)
+        assert trainer.wait(60) == 1, trainer.text()
+    else:
+        kafka_broker.create(topic, len(PARTS))
+    last = trainer.text().splitlines()[-1]
+    assert last.startswith("trainer: topic ") and ("deleted" in last), trainer.text()
+    again = bench.train(config, expect=1).text().splitlines()[-1]
+    assert "was deleted and created anew" in again
+    assert "headrace log revert" in again
+
+
+def test_retention_that_was_faster_is_an_error_or_a_declared_gap(bench: Bench, stage: Stage, kafka_broker) -> None:
+    topic = kafka_broker.topic(len(PARTS))
+    send(kafka_broker, topic, stage, 0.0, 0.5)
+    config = on(stage, kafka_broker.bootstrap, topic).config(bench.folder / "lost")
+    bench.train(config)
+    before = bench.received(config)
+    send(kafka_broker, topic, stage, 0.5, 1.0)
+    gone = [TopicPartition(topic, part, int(0.8 * len(stage.messages(part)))) for part in PARTS]
+    for future in kafka_broker.admin.delete_records(gone).values():
+        future.result(10)
+    last = bench.train(config, expect=1).text().splitlines()[-1]
+    assert "retention removed" in last and "lost_offset: SKIP_TO_EARLIEST" in last
+    assert bench.received(config) == before
+    bench.train(
+        on(stage, kafka_broker.bootstrap, topic, "stop_at_end: true lost_offset: SKIP_TO_EARLIEST").config(
+            bench.folder / "lost"
+        )
+    )
+    assert before < bench.received(config) < stage.rows * 0.75
+
+
+def test_partitions_that_appear_are_read_from_their_start(bench: Bench, stage: Stage, kafka_broker) -> None:
+    topic = kafka_broker.topic(1)
+    kafka_broker.produce(topic, stage.messages(0))
+    # By count a batch waits for every partition: what is left of one would hold up the others.
+    config = on(stage, kafka_broker.bootstrap, topic, "linger_ms: 50").config(bench.folder / "grown")
+    trainer = bench.start("trainer", config)
+    bench.until(lambda: bench.commits(config) >= 3, trainer)
+    kafka_broker.grow(topic, len(PARTS))
+    for part in PARTS[1:]:
+        kafka_broker.produce(topic, stage.messages(part), partition=part)
+    bench.until(lambda: bench.received(config) > stage.rows * 0.95, trainer)
+    time.sleep(0.5)
+    stop(trainer)
+    assert bench.received(config) == stage.rows
+    log = CommitLog(LocalStore(str(bench.model(config))))
+    head = log.head()
+    assert head is not None
+    assert sorted(cursor.partition for state in log.stream(head) for cursor in state.cursors) == list(PARTS)
+
+
+def test_broker_that_is_down_at_the_start_is_named_and_waited_for(bench: Bench, stage: Stage, kafka_process) -> None:
+    process = kafka_process()
+    topic = process.broker().topic(len(PARTS))
+    send(process.broker(), topic, stage)
+    process.kill()
+    config = on(stage, process.bootstrap, topic).config(bench.folder / "late")
+    trainer = bench.start("trainer", config)
+    time.sleep(4)
+    assert trainer.poll() is None, trainer.text()
+    process.start()
+    assert trainer.wait(60) == 0, trainer.text()
+    assert bench.received(config) == stage.rows
+    assert process.bootstrap in trainer.text()
+
+
+@pytest.mark.timeout(120)
+def test_broker_that_never_comes_ends_the_trainer(bench: Bench, stage: Stage, tmp_path: Path) -> None:
+    trainer = bench.start("trainer", on(stage, "127.0.0.1:9", "clicks").config(tmp_path / "never"))
+    assert trainer.wait(90) == 1, trainer.text()
+    last = trainer.text().splitlines()[-1]
+    assert last.startswith("trainer: no broker of 127.0.0.1:9 answered within 30 s")
