@@ -27,11 +27,13 @@ def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY)
     generators = [made for entry in config.feature_configs for made in kinds.build(entry, setting)]
     generators = with_masks(generators, config)
     stubs = _stubs(config)
+    if setting.bucketize:
+        generators = [item for item in generators if item.feature.name not in stubs]
     made = [replace(item.feature, is_stub=item.feature.name in stubs) for item in generators]
     features = _grouped(made)
     _check_names(features, data)
     return FeatureSet(
-        generators, features, data.label_fields, data.sample_weight_fields, connected=setting.graph,
+        generators, features, data.label_fields, data.sample_weight_fields, connected=data.fg_mode == data_pb2.FG_DAG,
         sampler=SamplerOptions.from_proto(config), force_base=data.force_base_data_group,
     )  # fmt: skip
 
@@ -50,7 +52,8 @@ def _setting(data: data_pb2.DataConfig) -> Setting:
         encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_text=_read_text,
         read_bytes=_read_bytes,
         farm_hash=data.use_farm_hash_to_bucketize,
-        graph=data.fg_mode == data_pb2.FG_DAG,
+        graph=data.fg_mode in (data_pb2.FG_DAG, data_pb2.FG_BUCKETIZE),
+        bucketize=data.fg_mode == data_pb2.FG_BUCKETIZE,
     )  # fmt: skip
 
 

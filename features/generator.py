@@ -86,6 +86,8 @@ class Setting:
     """FG_NONE: the columns are named after features and hold ids and numbers."""
     graph: bool = False
     """FG_DAG: `feature:` and `const:` inputs are no columns, and features may be stubs."""
+    bucketize: bool = False
+    """FG_BUCKETIZE: the columns are named after features and hold what is left to bucketize."""
     multival_separator: str
     read_text: Callable[[str], str]
     """Read a vocabulary file; raise OSError."""

@@ -21,6 +21,7 @@ from features import (
     sequence,
     tokenize_feature,
 )
+from features.bucketized import bucketized
 from features.errors import FeatureConfigError
 from features.generator import Generator, Kind, Setting
 from protos import feature_pb2
@@ -79,7 +80,8 @@ class Kinds:
 def _named(message: Message, kind: Kind, setting: Setting) -> Generator:
     if not getattr(message, "feature_name", ""):
         raise FeatureConfigError(f"a {kind.field} has no feature_name")
-    return kind.build(message, setting)
+    made = kind.build(message, setting)
+    return bucketized(made, message, setting) if setting.bucketize else made
 
 
 REGISTRY = Kinds()

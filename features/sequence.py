@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from google.protobuf.message import Message
 
+from features.bucketized import bucketized
 from features.columns import Columns
 from features.elements import one_byte
 from features.errors import FeatureConfigError
@@ -105,7 +106,10 @@ def _build(field: str, message: Message, how: _Sequence, setting: Setting, find:
     if kind is None:
         raise FeatureConfigError(f"feature {name!r}: {field} is not supported in sequences yet")
     _check(name, message, how)
-    inner = kind.build(_as_row(field, message, name, setting), setting)
+    row = _as_row(field, message, name, setting)
+    inner = kind.build(row, setting)
+    inner = bucketized(inner, row, setting) if setting.bucketize else inner
+    given = setting.encoded or setting.bucketize
     stretch = bool(getattr(inner, "stretch", False))
     inputs = _inputs(field, inner.feature, how, setting, stretch)
     feature = replace(
@@ -118,12 +122,16 @@ def _build(field: str, message: Message, how: _Sequence, setting: Setting, find:
     cutting = Cutting(
         inputs=inputs,
         delimiter=_delimiter(name, how),
-        limit=0 if setting.encoded else how.length,
+        limit=0 if given else how.length,
         stretch=stretch,
-        keep_empty_rows=setting.encoded and feature.is_sparse and not getattr(message, "fg_encoded_default_value", ""),
+        keep_empty_rows=given and feature.is_sparse and not _has_encoded_default(message, setting),
         refuse_empty_steps=setting.encoded,
     )
     return SequenceGenerator(inner=inner, feature=feature, cutting=cutting)
+
+
+def _has_encoded_default(message: Message, setting: Setting) -> bool:
+    return setting.encoded and bool(getattr(message, "fg_encoded_default_value", ""))
 
 
 def _check(name: str, message: Message, how: _Sequence) -> None:
@@ -167,7 +175,7 @@ def _as_row(field: str, message: Message, name: str, setting: Setting) -> Messag
 
 def _inputs(field: str, feature: Feature, how: _Sequence, setting: Setting, stretch: bool) -> tuple[Input, ...]:
     """Which inputs are sequences: those that are named, else by the kind and the side; all with `stretch`."""
-    if setting.encoded:
+    if setting.encoded or setting.bucketize:
         return tuple(Input(name=name, column=name, sequence=True) for name in feature.inputs)
     unknown = sorted(set(how.fields) - set(feature.inputs))
     if unknown:
