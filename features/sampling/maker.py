@@ -85,4 +85,4 @@ def open_maker(
 
 
 def _tensors(infos: Mapping[str, npt.NDArray[np.int32]]) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in infos.items()}
+    return {name: torch.from_numpy(np.array(values, np.int32)) for name, values in infos.items()}

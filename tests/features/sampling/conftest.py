@@ -27,14 +27,24 @@ def write_edges(path: Path, rows: list[tuple[object, object, float]]) -> str:
     return str(path)
 
 
-def make_config(data: str, features: str = "") -> EasyRecConfig:
+def id_feature(name: str, expression: str, more: str = "") -> str:
+    """An entry of feature_configs."""
+    inner = f'feature_name: "{name}" expression: "{expression}" num_buckets: 1000 embedding_dim: 4 {more}'
+    return f"feature_configs {{ id_feature {{ {inner} }} }}\n"
+
+
+def negative(path: object, num: int, second: str = "price", item: str = "item_id", more: str = "") -> str:
+    """A NegativeSampler whose attributes are item_id and `second`."""
+    fields = f'attr_fields: ["item_id", "{second}"] item_id_field: "{item}"'
+    return f'negative_sampler {{ input_path: "{path}" num_sample: {num} {fields} {more} }}'
+
+
+def make_config(data: str, features: str = "", mode: str = "FG_NORMAL") -> EasyRecConfig:
     """A configuration with an item id, an item price and a user id; attributes are item_id and price."""
-    features = features or """
-      feature_configs { id_feature { feature_name: "item_id" expression: "item:item_id" num_buckets: 1000 embedding_dim: 4 } }
-      feature_configs { raw_feature { feature_name: "price" expression: "item:price" default_value: "0" } }
-      feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id" num_buckets: 1000 embedding_dim: 4 } }
-    """
-    text = f"data_config {{ batch_size: 8 dataset_type: ParquetDataset fg_mode: FG_NORMAL label_fields: \"y\" {data} }} {features}"
+    price = 'feature_configs { raw_feature { feature_name: "price" expression: "item:price" default_value: "0" } }'
+    features = features or id_feature("item_id", "item:item_id") + price + id_feature("user_id", "user:user_id")
+    text = f"""data_config {{
+      batch_size: 8 dataset_type: ParquetDataset fg_mode: {mode} label_fields: "y" {data} }} {features}"""
     config = EasyRecConfig()
     text_format.Parse(text, config)
     return config
@@ -51,7 +61,6 @@ def negative_config(item_file: str) -> Callable[..., EasyRecConfig]:
     """A NegativeSampler of `num` negatives."""
 
     def make(num: int = 8, extra: str = "", features: str = "", more: str = "") -> EasyRecConfig:
-        sampler = f'negative_sampler {{ input_path: "{item_file}" num_sample: {num} attr_fields: ["item_id", "price"] item_id_field: "item_id" {extra} }}'
-        return make_config(sampler + more, features)
+        return make_config(negative(item_file, num, more=extra) + more, features)
 
     return make
