@@ -80,7 +80,8 @@ def test_batch_without_rows_has_no_negatives(negative_config: Configs) -> None:
 @given(items=st.lists(st.integers(0, ITEMS + 5), min_size=1, max_size=20), seed=st.integers(0, 100))
 def test_negatives_are_never_items_of_the_batch(items: list[int], seed: int, tmp_path_factory) -> None:
     path = write_nodes(tmp_path_factory.mktemp("n") / "items", [(i, i + 1, f"{i}:{i / 2}") for i in range(ITEMS)])
-    sampler = negative(path, 16)drawn = _ids(_make(make_config(sampler), items, Draw(seed=seed)))[len(items) :]
+    sampler = negative(path, 16)
+    drawn = _ids(_make(make_config(sampler), items, Draw(seed=seed)))[len(items) :]
     assert len(drawn) == 16
     assert not set(drawn) & set(items)
 
@@ -124,7 +125,7 @@ def _v2(tmp_path: Path, item_file: str, hard: str = "", kind: str = "negative_sa
     users.write_text("id:int64\tweight:float\n0\t1.0\n")
     return make_config(
         f'{kind} {{ user_input_path: "{users}" item_input_path: "{item_file}" pos_edge_input_path: "{edges}" '
-        'num_sample: 30 '
+        "num_sample: 30 "
         f'attr_fields: ["item_id", "price"] item_id_field: "item_id" user_id_field: "user_id" {hard} }}'
     )
 
@@ -239,8 +240,7 @@ def test_force_base_data_group_pads(negative_config: Configs) -> None:
 def test_force_base_data_group_has_the_sizes_of_the_reference(negative_config: Configs) -> None:
     """B 4, 8 negatives, 2 item ids and 1 user id, 2 numbers: dense (12, 2), 36 lengths, 28 values."""
     ids = "".join(
-        id_feature(name, side)
-        for name, side in [("a", "item:item_id"), ("b", "item:item_id"), ("u", "user:user_id")]
+        id_feature(name, side) for name, side in [("a", "item:item_id"), ("b", "item:item_id"), ("u", "user:user_id")]
     )
     numbers = "".join(
         f'feature_configs {{ raw_feature {{ feature_name: "{name}" expression: "item:price" default_value: "0" }} }}'
@@ -269,7 +269,8 @@ def test_features_of_several_sampled_columns_have_a_group_of_their_own(negative_
 def test_items_that_no_feature_accepts_are_never_drawn(tmp_path: Path, caplog) -> None:
     items = [(i, 1.0, f"{i}:{i / 2}") for i in range(30)] + [(99, 1e6, "99:dear")]
     path = write_nodes(tmp_path / "items", items)
-    sampler = negative(path, 50)maker = open_maker(config := make_config(sampler), create_features(config))
+    sampler = negative(path, 50)
+    maker = open_maker(config := make_config(sampler), create_features(config))
     assert 99 not in _ids(maker.make(_rows([1]), Draw()))
     assert "unusable_items=1 first=99" in caplog.text
 
@@ -296,11 +297,7 @@ def test_sampler_needs_its_files_only_when_it_starts() -> None:
 def test_catalogue_reads_files_again_when_they_change(tmp_path: Path) -> None:
     path = tmp_path / "items"
     write_nodes(path, [(1, 1.0, "1:1")])
-    options = SamplerOptions.from_proto(
-        make_config(
-            negative(path, 1)
-        )
-    )
+    options = SamplerOptions.from_proto(make_config(negative(path, 1)))
     assert options is not None
     now = [0.0]
     catalogue = Catalogue(options, clock=lambda: now[0], every_s=10)
@@ -320,11 +317,7 @@ def test_catalogue_reads_files_again_when_they_change(tmp_path: Path) -> None:
 def test_catalogue_reads_all_files_of_a_folder(tmp_path: Path) -> None:
     for k in range(3):
         write_nodes(tmp_path / f"part-{k}", [(k, 1.0, f"{k}:1")])
-    options = SamplerOptions.from_proto(
-        make_config(
-            negative(f"{tmp_path}/", 1)
-        )
-    )
+    options = SamplerOptions.from_proto(make_config(negative(f"{tmp_path}/", 1)))
     assert options is not None
     assert Catalogue(options).tables().items.ids.tolist() == [0, 1, 2]
 
@@ -346,7 +339,8 @@ def test_masks_hide_the_values_of_features_that_use_them() -> None:
 
 
 def test_masks_of_negatives_hide_sampled_rows_only(item_file: str) -> None:
-    sampler = negative(item_file, 32)config = make_config(sampler + " negative_sample_mask_prob: 0.4", MASKED)
+    sampler = negative(item_file, 32)
+    config = make_config(sampler + " negative_sample_mask_prob: 0.4", MASKED)
     batch = open_maker(config, create_features(config)).make(_rows(list(range(32))), Draw())
     lengths = batch.sparse_features["__NEG__"]["item_id"].lengths()
     assert lengths[:32].tolist() == [1] * 32
