@@ -1,8 +1,8 @@
 """The contract of a model, and what it is built on."""
 
 import abc
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from protos.model_pb2 import ModelConfig
 from recmodels.errors import ModelConfigError
+from recmodels.modules.dense_embedding import DenseEmbeddings, Embedded
 
 if TYPE_CHECKING:
     from features.batch import Batch
@@ -43,18 +44,23 @@ class ModelInputs:
     embedding_group: Groups
     labels: tuple[str, ...]
     sample_weights: tuple[str, ...] = ()
+    embedded: tuple[Embedded, ...] = ()
+    """Dense features that get a vector."""
+    numbers: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    """Features and widths of each group's tensor, before dense features get their vectors."""
 
 
 class BaseModel(nn.Module, abc.ABC):
     """A model from embedded groups to predictions, losses and metrics.
 
-    `predict(batch)` is `predict_groups(embedding_group(batch))`, so that the part behind the embedding layer can be
-    exported and served on its own.
+    `predict(batch)` is `predict_groups(dense_embedding(embedding_group(batch)))`, so that the part behind the embedding
+    layer can be exported and served on its own.
     """
 
     def __init__(self, config: ModelConfig, inputs: ModelInputs) -> None:
         super().__init__()
         self.embedding_group = inputs.embedding_group
+        self.dense_embedding = DenseEmbeddings(inputs.embedded, inputs.numbers)
         self.labels = inputs.labels
         self.sample_weights = inputs.sample_weights
         self.num_class = config.num_class
@@ -67,7 +73,11 @@ class BaseModel(nn.Module, abc.ABC):
 
     def predict(self, batch: "Batch") -> dict[str, Tensor]:
         """Named predictions, each (B, ...)."""
-        return self.predict_groups(self.embedding_group(batch))
+        return self.predict_embedded(self.embedding_group(batch))
+
+    def predict_embedded(self, groups: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`predict_groups`, after dense features got their vectors: all that is behind the embedding layer."""
+        return self.predict_groups(self.dense_embedding(groups))
 
     def forward(self, batch: "Batch") -> dict[str, Tensor]:
         return self.predict(batch)

@@ -10,6 +10,7 @@ from torchrec.sparse.jagged_tensor import KeyedTensor
 
 from features.spec import Feature
 from recmodels.layout import GroupSpec, Layout, TableSpec
+from recmodels.modules.dense_embedding import Embedded
 from recmodels.zch.collection import TrackedCollection
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class EmbeddingGroup(nn.Module):
             if not tables[0].trainable:
                 self._frozen.add(name)
         self._assemblies: dict[tuple[tuple[str, tuple[str, ...]], ...], Assembly] = {}
+        self._dense_specs = {
+            feature.name: Embedded(feature=feature.name, value_dim=feature.dense_dim, spec=feature.dense_embedding)
+            for feature in features
+            if feature.dense_embedding is not None and not feature.is_sequence
+        }
         data_groups = {feature.name: feature.data_group for feature in features}
         self._columns = {group.name: list(_columns(group, layout, data_groups)) for group in layout.groups}
 
@@ -72,15 +78,23 @@ class EmbeddingGroup(nn.Module):
         return self.layout.group(name).type
 
     def group_dims(self, name: str) -> list[int]:
-        """Width of each feature of the group, in order."""
-        return self.layout.group(name).dims
+        """Width of each feature of the group, in order; of a dense feature's vector, where it gets one."""
+        return list(self.group_feature_dims(name).values())
 
     def group_total_dim(self, name: str) -> int:
         return sum(self.group_dims(name))
 
     def group_feature_dims(self, name: str) -> dict[str, int]:
         """Width by feature name, in order."""
-        return {entry.feature: entry.dim for entry in self.layout.group(name).entries}
+        specs = self._dense_specs
+        return {
+            entry.feature: specs[entry.feature].spec.dim if entry.feature in specs else entry.dim
+            for entry in self.layout.group(name).entries
+        }
+
+    def embedded(self) -> tuple[Embedded, ...]:
+        """Dense features whose numbers are to become vectors, behind this layer."""
+        return tuple(self._dense_specs.values())
 
 
 class Assembly:

@@ -84,7 +84,13 @@ def create_model(config: "EasyRecConfig", features: "FeatureSet", *, device: tor
     # Tables are built of torch modules, which draw values that they then throw away.
     with torch.random.fork_rng(devices=[]):
         group = EmbeddingGroup(features.features, layout, device or torch.device("cpu"), seed=config.seed)
-    inputs = ModelInputs(embedding_group=group, labels=features.labels, sample_weights=features.weights)
+    inputs = ModelInputs(
+        embedding_group=group,
+        labels=features.labels,
+        sample_weights=features.weights,
+        embedded=group.embedded(),
+        numbers={held.name: [(entry.feature, entry.dim) for entry in held.entries] for held in layout.groups},
+    )
     return build_model(cls, config.model_config, inputs, seed=config.seed)
 
 

@@ -90,7 +90,7 @@ class DenseHalf(nn.Module):
         self.model = _without_embeddings(model)
 
     def forward(self, *groups: Tensor) -> dict[str, Tensor]:
-        return self.model.predict_groups(dict(zip(self.group_names, groups, strict=True)))
+        return self.model.predict_embedded(dict(zip(self.group_names, groups, strict=True)))
 
 
 def _without_embeddings(model: BaseModel) -> BaseModel:
