@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from protos import consistency, kafka_uri
 from protos.data_pb2 import ParquetDataset
 from protos.errors import ConfigError, Reason
-from protos.feature_pb2 import IdFeature
+from protos.feature_pb2 import CustomFeature, IdFeature
 from protos.findings import Finding
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import is_unbounded, reads_kafka
@@ -90,7 +90,7 @@ def _table() -> dict[tuple[str, str], tuple[Rule, ...]]:
 CONDITIONS: dict[str, Callable[[EasyRecConfig, Message], bool]] = {
     "kafka": lambda config, _: reads_kafka(config),
     "parquet": lambda config, _: not reads_kafka(config) and config.data_config.dataset_type == ParquetDataset,
-    "zch": lambda _, owner: isinstance(owner, IdFeature) and owner.HasField("zch"),
+    "zch": lambda _, owner: isinstance(owner, IdFeature | CustomFeature) and owner.HasField("zch"),
     "unbounded": lambda config, _: is_unbounded(config),
 }
 

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from protos.data_pb2 import FG_NONE
+from protos.data_pb2 import FG_BUCKETIZE, FG_DAG, FG_NONE
 from protos.feature_pb2 import IdFeature, RawFeature
 from protos.findings import Finding
 from protos.nearest import suggestion
@@ -44,16 +44,19 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
         if not feature.feature_name:
             yield Finding(path=f"{path}.feature_name", text="is not set; every feature needs a name")
         yield from _inputs(config, path, feature, declared)
-        yield from _bucketizer(path, feature)
+        stub = feature.stub_type and config.data_config.fg_mode in (FG_DAG, FG_BUCKETIZE)
+        yield from () if stub else _bucketizer(path, feature)
         yield from _dimension(path, feature)
     yield from _shared_tables(config)
 
 
 def input_column(config: EasyRecConfig, feature: Scalar) -> str:
-    """The column that `feature` reads: its name in FG_NONE, else what follows the side."""
-    if config.data_config.fg_mode == FG_NONE:
-        return feature.feature_name
-    return feature.expression.partition(":")[2]
+    """The column that `feature` reads, "" for none: what follows the side, unless the mode names columns after features."""
+    mode = config.data_config.fg_mode
+    if mode in (FG_NONE, FG_BUCKETIZE):
+        return "" if feature.stub_type else feature.feature_name
+    side, _, column = feature.expression.partition(":")
+    return "" if mode == FG_DAG and side in ("feature", "const") else column
 
 
 def _inputs(config: EasyRecConfig, path: str, feature: Scalar, declared: set[str]) -> Iterator[Finding]:

@@ -77,8 +77,6 @@ def test_a_peers_sequence_model_names_each_part_that_is_not_there() -> None:
     }
     """
     assert [error.path for error in check(parse_config(text, json=False)).errors] == [
-        "data_config.fg_mode",
-        "feature_configs[1].sequence_feature",
         "model_config.feature_groups[0].group_type",
         "model_config.multi_tower_din",
     ]
