@@ -35,6 +35,21 @@ class LogLine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Span:
+    """The rows of one partition that a commit added: from (offset, row), included, to (offset, row), excluded.
+
+    `since` is the commit before, 0 where the commit is the first, or where retention removed the one before: the span
+    then starts where nothing is known, and only its end counts.
+    """
+
+    topic: str
+    partition: int
+    since: int
+    start: tuple[int, int] | None
+    end: tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LogDetail:
     """What `headrace log show` shows; `tables` by "table/kind", `dense` as type and shape, `stream` by rank."""
 
@@ -43,6 +58,7 @@ class LogDetail:
     tables: Mapping[str, TableCounts]
     dense: Mapping[str, tuple[str, tuple[int, ...]]]
     stream: tuple[Mapping[str, object], ...]
+    learned: tuple[Span, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +108,25 @@ def show(store: Store, seq: int) -> LogDetail:
         tables=commit.tables,
         dense=dense,
         stream=tuple(MessageToDict(state, preserving_proto_field_name=True) for state in log.stream(commit)),
+        learned=tuple(_learned(log, commit)),
     )
+
+
+def _learned(log: CommitLog, commit: Commit) -> Iterator[Span]:
+    """Partition by partition, what lies between the commit before and this one."""
+    try:
+        parent = log.get(commit.parent.seq) if commit.parent.seq else None
+    except ChainError:
+        parent = None  # retention removed it
+    before = _positions(log, parent) if parent is not None else {}
+    for (topic, partition), end in sorted(_positions(log, commit).items()):
+        start = before.get((topic, partition))
+        yield Span(topic=topic, partition=partition, since=parent.seq if parent else 0, start=start, end=end)
+
+
+def _positions(log: CommitLog, commit: Commit) -> dict[tuple[str, int], tuple[int, int]]:
+    cursors = [cursor for state in log.stream(commit) for cursor in state.cursors]
+    return {(cursor.topic, cursor.partition): (cursor.offset, cursor.row) for cursor in cursors}
 
 
 def status(store: Store) -> LogStatus | None:

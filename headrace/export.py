@@ -1,6 +1,7 @@
-"""A commit as plain files that other programs read: Parquet, safetensors, JSON, and a compiled dense half."""
+"""A commit away from its log: as a model directory that is served, or as plain files that other programs read."""
 
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,10 +16,14 @@ from checkpointer.rows import TableRows
 from headrace.errors import UsageError
 from headrace.parquet_file import write_whole
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.publish_pb2 import AOT_INDUCTOR, TORCH_SCRIPT
 from publisher.contract import Contract, served_state
 from publisher.errors import ContractError
 from publisher.export.build import build_dense_half
 from publisher.export.compile import compile_dense
+from publisher.export.offline import export_model
+
+_RUNTIMES = {"aot_inductor": AOT_INDUCTOR, "torch_script": TORCH_SCRIPT}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +62,17 @@ def export_commit(config: EasyRecConfig, folder: Path, *, seq: int | None, runti
     (folder / "layout.json").write_bytes(contract.layout)
     (folder / "pipeline.config").write_bytes(contract.config)
     return Exported(seq=state.commit.seq, tables=tables, rows=rows)
+
+
+def export_version(config: EasyRecConfig, out_dir: str, *, seq: int | None, runtime: str | None) -> Exported:
+    """Write commit `seq` (default: the newest) to `out_dir`, a path or s3://, as a model directory with one version."""
+    changed = EasyRecConfig()
+    changed.CopyFrom(config)
+    if runtime:
+        changed.publish_config.dense_runtime = _RUNTIMES[runtime]
+    published = export_model(changed, out_dir, clock_ms=lambda: time.time_ns() // 1_000_000, seq=seq)
+    version = published.version
+    return Exported(seq=version.version, tables=len(Contract.of(config).tables), rows=version.base.rows)
 
 
 def _write_tables(parts: Iterator[TableRows], folder: Path) -> tuple[int, int]:

@@ -11,6 +11,10 @@ from headrace.commands.parsing import Commands, add_command, add_family, add_mod
 
 if TYPE_CHECKING:
     from checkpointer.commit import Commit
+    from checkpointer.inspect import Span
+    from checkpointer.store import Store
+
+SERVED = "served"
 
 
 def add(commands: Commands) -> None:
@@ -21,8 +25,8 @@ def add(commands: Commands) -> None:
         family,
         "show",
         run_show,
-        summary="show one commit, by default the newest",
-        example="headrace log show runs/model 42",
+        summary="show one commit, by default the newest, and which rows of the stream it learned",
+        example="headrace log show runs/model served",
     )
     verify = add_command(
         family,
@@ -50,7 +54,7 @@ def add(commands: Commands) -> None:
     for parser in (ls, show, verify, compact):
         parser.add_argument("--json", action="store_true", help="for programs")
     ls.add_argument("--last", type=at_least(1), help="only that many, the newest")
-    show.add_argument("seq", metavar="SEQ", type=at_least(1), nargs="?")
+    show.add_argument("seq", metavar="SEQ", type=_number_or_served, nargs="?", help="a number, or `served`")
     compact.add_argument("--config", metavar="CONFIG", help="take retention from its checkpoint_config")
     revert.add_argument("seq", metavar="SEQ", type=at_least(1))
     revert.add_argument("--from-now", action="store_true", help="skip to the topic's end instead of its cursors")
@@ -87,13 +91,14 @@ def run_show(args: argparse.Namespace, out: TextIO) -> int:
     head = CommitLog(store).head()
     if head is None:
         raise UsageError(f"{args.model_dir} holds no commit yet; train first")
-    detail = show(store, args.seq or head.seq)
+    detail = show(store, _served(store) if args.seq == SERVED else args.seq or head.seq)
     shown: dict[str, object] = {
         **_summary(detail.commit),
         "standing": detail.standing,
         "tables": {name: {"put": rows.put, "deleted": rows.deleted} for name, rows in detail.tables.items()},
         "dense": {name: f"{kind}{list(shape)}" for name, (kind, shape) in detail.dense.items()},
         "figures": dict(detail.commit.figures),
+        "learned": {f"{span.topic}/{span.partition}": _span(span) for span in detail.learned},
         "stream": [_positions(state) for state in detail.stream],
     }
     if args.json:
@@ -144,6 +149,27 @@ def run_revert(args: argparse.Namespace, out: TextIO) -> int:
     commit = revert_to(open_model_dir(args), args.seq, from_now=args.from_now)
     out.write(f"commit {commit.seq} is commit {args.seq} again, on chain {commit.chain}; training goes on from it\n")
     return 0
+
+
+def _number_or_served(text: str) -> int | str:
+    return text if text == SERVED else at_least(1)(text)
+
+
+def _served(store: "Store") -> int:
+    """The commit of the version in service: versions have their commit's number."""
+    from headrace.errors import UsageError
+    from publisher.versions import read_current
+
+    current = read_current(store)
+    if current is None:
+        raise UsageError(f"{store.url} serves no version yet; start headrace publish")
+    return current.version
+
+
+def _span(span: "Span") -> dict[str, object]:
+    """Offsets of messages and rows inside them, for people: the last row is the one before `until`."""
+    start = "the start" if span.start is None else f"{span.start[0]}:{span.start[1]}"
+    return {"from": start, "until": f"{span.end[0]}:{span.end[1]}", "since_commit": span.since}
 
 
 def _summary(commit: "Commit") -> dict[str, object]:

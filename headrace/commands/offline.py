@@ -7,6 +7,8 @@ from typing import TextIO
 
 from headrace.commands.parsing import Commands, add_command, at_least
 
+_RUNTIMES = ("aot_inductor", "torch_script")
+
 
 def add(commands: Commands) -> None:
     """Add the parsers."""
@@ -34,11 +36,16 @@ def add(commands: Commands) -> None:
         commands,
         "export",
         run_export,
-        summary="write a commit as files: tables, dense weights, a compiled dense half, layout, configuration",
+        summary="write a commit as a model directory of its own, which headrace serve serves; or as plain files",
         example="headrace export pipeline.config --output exported --runtime torch_script",
     )
-    export.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="a new or an empty folder")
-    export.add_argument("--runtime", choices=["aot_inductor", "torch_script"], default="torch_script")
+    export.add_argument("--output", required=True, metavar="FOLDER", help="new or empty; also s3://bucket/prefix")
+    export.add_argument(
+        "--runtime", choices=_RUNTIMES, help="of the dense half (default: publish_config.dense_runtime)"
+    )
+    export.add_argument(
+        "--plain", action="store_true", help="files for other programs: Parquet tables, safetensors, the compiled half"
+    )
     for parser in (evaluate, predict, export):
         parser.add_argument("config", metavar="CONFIG")
         parser.add_argument("--seq", type=at_least(1), help="the commit (default: the newest)")
@@ -78,12 +85,19 @@ def run_predict(args: argparse.Namespace, out: TextIO) -> int:
 
 
 def run_export(args: argparse.Namespace, out: TextIO) -> int:
-    """Write the files."""
+    """Write a serving version, or plain files."""
     from headrace.checked import load_checked
-    from headrace.export import export_commit
+    from headrace.export import export_commit, export_version
 
-    found = export_commit(load_checked(args.config), args.output, seq=args.seq, runtime=args.runtime)
+    config = load_checked(args.config)
+    if args.plain:
+        runtime = args.runtime or "torch_script"
+        found = export_commit(config, Path(args.output), seq=args.seq, runtime=runtime)
+    else:
+        found = export_version(config, args.output, seq=args.seq, runtime=args.runtime)
     out.write(f"exported commit {found.seq}: {found.rows} rows of {found.tables} tables to {args.output}\n")
+    if not args.plain:
+        out.write(f"serve it: headrace serve {args.output}\n")
     return 0
 
 

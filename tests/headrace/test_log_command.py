@@ -30,6 +30,22 @@ def test_log_show_tells_tables_positions_and_accounting(headrace: Callable[..., 
     assert "offset=20" in lines[lines.index("cursors") + 1]
 
 
+def test_log_show_says_which_rows_of_the_stream_a_commit_learned(headrace: Callable[..., Any], model_dir: Path) -> None:
+    learned = {"clicks/0": {"from": "10:0", "until": "20:0", "since_commit": 1}}
+    assert json.loads(headrace("log", "show", model_dir, 2, "--json").out)["learned"] == learned
+    first = json.loads(headrace("log", "show", model_dir, 1, "--json").out)["learned"]
+    assert first == {"clicks/0": {"from": "the start", "until": "10:0", "since_commit": 0}}
+    lines = headrace("log", "show", model_dir, 2).out.splitlines()
+    assert lines[lines.index("learned") + 1] == "  clicks/0  from=10:0 until=20:0 since_commit=1"
+
+
+def test_log_show_of_the_served_version_needs_one(headrace: Callable[..., Any], model_dir: Path) -> None:
+    ran = headrace("log", "show", model_dir, "served")
+    assert ran.code == 2 and "serves no version yet" in ran.errors
+    with pytest.raises(SystemExit, match="2"):
+        headrace("log", "show", model_dir, "newest")
+
+
 def test_log_show_names_a_commit_that_is_not_there(headrace: Callable[..., Any], model_dir: Path) -> None:
     ran = headrace("log", "show", model_dir, 9)
     assert ran.code == 1

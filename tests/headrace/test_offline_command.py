@@ -69,14 +69,21 @@ def test_train_evaluate_predict_export_and_publish(trained: Path, tmp_path: Path
     assert scores.column("event").to_pylist() == [str(row) for row in range(ROWS)]
     assert scores.schema.field("probs").type == pa.float32()
 
-    assert headrace("export", trained, "--output", tmp_path / "exported").returncode == 0
+    assert headrace("export", trained, "--plain", "--output", tmp_path / "exported").returncode == 0
     table = pq.read_table(tmp_path / "exported" / "tables" / "user_id_emb.parquet")
     assert table.num_rows == 40
     assert load_file(tmp_path / "exported" / "dense.safetensors")
     assert load_config(tmp_path / "exported" / "pipeline.config").model_dir == str(model)
-    again = headrace("export", trained, "--output", tmp_path / "exported")
+    again = headrace("export", trained, "--plain", "--output", tmp_path / "exported")
     assert again.returncode == 2
     assert "is not empty" in again.stderr
+
+    ran = headrace("export", trained, "--runtime", "torch_script", "--output", tmp_path / "served")
+    assert ran.returncode == 0 and f"headrace serve {tmp_path / 'served'}" in ran.stdout, ran.stderr
+    served = read_current(LocalStore(tmp_path / "served"))
+    assert served is not None and [artefact.runtime for artefact in served.artefacts] == ["torch_script"]
+    again = headrace("export", trained, "--output", tmp_path / "served")
+    assert again.returncode == 1 and "holds a served version already" in again.stderr
 
     publish = [sys.executable, "-m", "publisher", str(trained), "--once"]
     subprocess.run(publish, check=True, timeout=200, capture_output=True)
