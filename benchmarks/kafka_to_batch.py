@@ -2,7 +2,8 @@
 
 Ours is the trainer's whole input path: source, judgement, cursors, cuts of 4096 rows, feature generation, prefetch. The
 peer is `Consumer.consume` and `pyarrow.ipc`, and drops what it decoded. Both read the same messages of a real Apache
-Kafka, from the first to the last, in turns; a turn's first eighth (connecting, reading ahead) is not timed.
+Kafka, from the first to the last, in turns, and are compared by the processor's time of all their threads: ours may use
+the second core, the peer has nothing to do there; a turn's first eighth (connecting, reading ahead) is not timed.
 """
 
 import statistics
@@ -68,7 +69,7 @@ def ours(brokers: str, rows: int) -> Rate:
     source = open_source(config, columns=options.all_columns)
     timer, left = Timer(rows), rows
     feed = Feed(source, options, validate=features.validate)
-    prefetcher = Prefetcher(feed, features, depth=4)
+    prefetcher = Prefetcher(feed, lambda cut: features.parse(cut.rows), depth=4)
     try:
         while left > 0:
             prepared = prefetcher.next(1.0)
@@ -108,19 +109,20 @@ def measure(quick: bool) -> list[Figure]:
         kafka.produce(TOPIC, payloads * copies)
         rows = distinct * copies * BATCH
         turns = [(ours(kafka.bootstrap, rows), peer(kafka.bootstrap, rows)) for _ in range(rounds + 1)][1:]
-    mine, theirs = (statistics.median(turn[side].wall for turn in turns) for side in (0, 1))
-    by_cpu = statistics.median(turn[0].cpu for turn in turns) / statistics.median(turn[1].cpu for turn in turns)
-    ratio = statistics.median(turn[0].wall / turn[1].wall for turn in turns)
+    mine, theirs = (statistics.median(turn[side].cpu for turn in turns) for side in (0, 1))
+    ratio = statistics.median(turn[0].cpu / turn[1].cpu for turn in turns)
+    wall = [statistics.median(turn[side].wall for turn in turns) for side in (0, 1)]
     return [
         Figure(
             name="kafka_to_batch",
             value=mine,
-            unit="examples/s",
+            unit="examples/s of processor time",
             floor_or_peer=theirs,
             ratio=ratio,
             goal=f"ratio >= {GOAL}",
             meets=ratio >= GOAL,
-            note=f"median of {rounds} turns each; by processor time the ratio is {by_cpu:.2f}; {load()}",
+            note=f"by the wall's clock {wall[0]:.3g}/s in three threads, the peer {wall[1]:.3g}/s in one; "
+            f"medians of {rounds} turns; {load()}",
         )
     ]
 

@@ -25,6 +25,7 @@ from benchmarks.shape import BATCH, events, parse, pipeline
 from checkpointer import Writer, WriterOptions
 from checkpointer.local_store import LocalStore
 from features import create_features
+from features.sampling.maker import open_maker
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.observe import progressive_metrics
 from stream.deadletter_replay import open_dead_letters
@@ -117,7 +118,7 @@ def train(config: EasyRecConfig, folder: Path, seconds: float) -> Lost:
     trainer = Trainer(
         learner, options=options, workers=workers, position=position, desk=desk, monitor=monitor, stop=stop
     )
-    with open_pass(config, features, position, workers, depth=options.prefetch) as one:
+    with open_pass(config, features, open_maker(config, features), position, workers, depth=options.prefetch) as one:
         if trainer.run(one.prefetcher, one.feed):
             raise RuntimeError("the events ended before the time did")
     desk.finish()

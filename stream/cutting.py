@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +68,35 @@ def share(batch_size: int, available: Sequence[int], ended: Sequence[bool], orde
         remaining = batch_size - sum(take)
         giving = [index for index in giving if not exhausted[index]]
     return Shares(take, exhausted)
+
+
+def within_cost(
+    limit: float,
+    shares: Shares,
+    cost: Callable[[int, int], float],
+    available: Sequence[int],
+    ended: Sequence[bool],
+    order: Sequence[int],
+) -> Shares:
+    """The shares of as many rows as cost no more than `limit` together, and at least of one row.
+
+    `cost(index, rows)` is what the first rows of a partition cost; no row costs less than nothing.
+
+    >>> costs = [0, 1, 2, 3]
+    >>> within_cost(4, Shares([4], [False]), lambda _, rows: sum(costs[:rows]), [4], [False], [0])
+    Shares(rows=[3], exhausted=[False])
+    """
+    fits, rows = None, sum(shares.rows)
+    low, high = 1, rows
+    while low <= high:
+        middle = (low + high + 1) // 2 if fits else high  # most batches fit as they are
+        tried = shares if middle == rows else share(middle, available, ended, order)
+        if tried is not None and sum(cost(index, count) for index, count in enumerate(tried.rows)) <= limit:
+            fits, low = tried, middle + 1
+        else:
+            high = middle - 1
+            fits = fits or share(1, available, ended, order)
+    return fits or shares
 
 
 def recorded(

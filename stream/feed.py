@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from stream.cursor import Cursor, PartitionKey
-from stream.cutting import Cut, assemble, recorded, share
+from stream.cutting import Cut, Shares, assemble, recorded, share, within_cost
 from stream.duplicates import UNKNOWN_TIME, PartitionJudge
 from stream.errors import CutReplayError, FeedError
 from stream.feed_options import FeedOptions, Filter, TimeUnit
@@ -39,6 +39,9 @@ class Feed:
     until every partition that has not ended can give its share: a silent one stops the feed, and `next` returns None.
     So cuts depend on rows and positions, never on the time of arrival. With a linger, a batch is also cut short when
     its first row has waited that long, or at once when B rows wait anywhere; each gives what it has, by the same rule.
+
+    **By cost.** With a cost column a batch has as many rows, of at most B, as cost no more than the limit together,
+    shared by the same rule; a row that costs more travels alone, and `over_cost` counts it.
 
     **What is not trained** moves cursors and counters with the next accepted row of its partition; behind the last one
     of an ended partition, or of any partition when the linger ends, with the next cut, which then may hold no rows.
@@ -72,6 +75,7 @@ class Feed:
         self._cuts = None if cuts is None else deque(cut for cut in cuts if sum(_rows(cut)))
         self._empty = pa.RecordBatch.from_pylist([])
         self._done = False
+        self.over_cost = 0
         self._stream_watermark = StreamWatermark(self._watermarks, idle_ms=options.idle_partition_ms, clock=clock)
         source.start(chosen, {key: progress.cursors[key] for key in chosen if key in progress.cursors})
         progress.place({key: source.position(key) for key in chosen})
@@ -169,6 +173,7 @@ class Feed:
         shares = share(self._options.batch_size, [part.available for part in pending], give_up, order)
         if shares is None:
             return None
+        shares = self._within_cost(shares, pending, give_up, order)
         count, over = sum(shares.rows), all(shares.exhausted)
         if count == 0 and not any(part.has_tail for part in pending):
             self._done = all(ended) and (bool(keys) or not self._options.unbounded)
@@ -179,6 +184,16 @@ class Feed:
         ]
         self._reader.waiting_since = self._clock() if any(part.holds_any for part in pending) else None
         return keys, taken, self._options.drop_remainder and over and all(ended) and count > 0
+
+    def _within_cost(self, shares: Shares, pending: list[Pending], give_up: list[bool], order: list[int]) -> Shares:
+        if self._options.cost_column is None:
+            return shares
+        available = [part.available for part in pending]
+        limit = self._options.cost_limit
+        fit = within_cost(limit, shares, lambda at, rows: pending[at].cost(rows), available, give_up, order)
+        if sum(fit.rows) == 1 and sum(part.cost(rows) for part, rows in zip(pending, fit.rows, strict=True)) > limit:
+            self.over_cost += 1
+        return fit
 
     def _take_recorded(
         self, keys: list[PartitionKey], pending: list[Pending], ended: list[bool]

@@ -52,6 +52,8 @@ class FeedOptions:
     linger_ms: int = 0
     prefetch_batches: int = 4
     drop_remainder: bool = False
+    cost_column: str | None = None  # None: batches count rows only
+    cost_limit: float = 0.0  # of the costs of the rows of a batch together
     unbounded: bool = False  # a feed without partitions waits for new ones instead of being finished
     max_dead_share: float = 0.5
     dead_window_rows: int = 10_000
@@ -77,7 +79,8 @@ class FeedOptions:
         """`columns` and those that the judgement reads."""
         if self.columns is None:
             return None
-        own = [self.event_time_column, self.event_id_column, *(item.column for item in self.filters)]
+        own = [self.event_time_column, self.event_id_column, self.cost_column]
+        own += [item.column for item in self.filters]
         return tuple(dict.fromkeys([*self.columns, *(name for name in own if name)]))
 
     @classmethod
@@ -93,6 +96,8 @@ class FeedOptions:
         `columns` are the features', labels' and weights'; `batch_size` replaces the configured one (evaluation).
         """
         data, stream = config.data_config, config.stream_config
+        if data.batch_cost_size and not data.sample_cost_field:
+            raise FeedError("data_config.batch_cost_size needs sample_cost_field: the column with the cost of a row")
         try:
             return cls(
                 batch_size=data.batch_size if batch_size is None else batch_size,
@@ -108,6 +113,8 @@ class FeedOptions:
                 linger_ms=stream.linger_ms,
                 prefetch_batches=max(1, stream.prefetch_batches),
                 drop_remainder=data.drop_remainder,
+                cost_column=data.sample_cost_field if data.batch_cost_size else None,
+                cost_limit=float(data.batch_cost_size),
                 unbounded=is_unbounded(config),
                 max_dead_share=stream.dead_letters.max_share,
                 dead_window_rows=stream.dead_letters.window_rows,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from stream.costs import check_costs, cumulated
 from stream.cursor import PartitionKey
 from stream.deadletter import DeadLetter
 from stream.duplicates import ACCEPTED, DEAD, FILTERED, PartitionJudge
@@ -80,6 +81,8 @@ class ChunkJudge:
         faults.merge(projection_errors)
         times = event_times(rows, chunk.broker_time_ms, self._options, faults)
         ids = event_ids(rows, self._options, faults)
+        if self._options.cost_column is not None:
+            check_costs(rows, self._options.cost_column, faults)
         if self._validate is not None:
             faults.merge(self._validate(rows))
         errors = faults.errors()
@@ -91,9 +94,12 @@ class ChunkJudge:
             status[drop] = FILTERED
         status[errors.rows] = DEAD
         watermarks = self._judges[chunk.key].judge(status, times, ids)
-        return _segment(
+        segment = _segment(
             chunk, rows, status, times, watermarks, ids, list(zip(errors.rows.tolist(), letters, strict=True))
         )
+        if self._options.cost_column is not None:
+            segment.costs = cumulated(segment.rows, self._options.cost_column)
+        return segment
 
     def _count_dead(self, chunk: Chunk, errors: RowErrors) -> None:
         if errors:

@@ -14,28 +14,45 @@ from stream.decode_json import JsonDecoder
 from stream.decode_protobuf import ProtobufDecoder, load_descriptor
 from stream.decode_schema import declared_schema
 from stream.errors import SourceError
+from stream.files import Reading
 from stream.kafka import KafkaSource
 from stream.kafka_options import KafkaOptions
 from stream.parquet import open_parquet
+from stream.shuffle import Shuffle
 from stream.source import Clock, Source
 
 
 def open_configured(
-    config: EasyRecConfig, *, path: str | None, clock: Clock, columns: Collection[str] | None
+    config: EasyRecConfig,
+    *,
+    path: str | None,
+    clock: Clock,
+    columns: Collection[str] | None,
+    epoch: int | None = None,
+    splits: int = 1,
 ) -> Source:
     """The source of a path: Kafka where it says so or where the data set is Kafka's; else the data set's files."""
     path = config.train_input_path if path is None else path
     kind = config.data_config.dataset_type
     if is_kafka_uri(path) or kind == data_pb2.KafkaDataset:
         return KafkaSource(kafka_options(config, path), make_decoder(config, columns), clock=clock)
+    reading = Reading(splits=splits, shuffle=None if epoch is None else _shuffle(config, epoch))
     if kind == data_pb2.ParquetDataset:
-        return open_parquet(path, columns=columns)
+        return open_parquet(path, columns=columns, declared=declared_schema(config.data_config), reading=reading)
     if kind == data_pb2.CsvDataset:
-        return open_csv(path, _csv_options(config.data_config, columns))
+        return open_csv(path, _csv_options(config.data_config, columns, reading))
     raise SourceError(f"dataset_type {data_pb2.DatasetType.Name(kind)} cannot be read yet: use Kafka, Parquet or CSV")
 
 
-def _csv_options(config: data_pb2.DataConfig, columns: Collection[str] | None) -> CsvOptions:
+def _shuffle(config: EasyRecConfig, epoch: int) -> Shuffle | None:
+    """A pool of `shuffle_buffer_size` batches, as far as files are shuffled at all."""
+    data = config.data_config
+    if not data.shuffle:
+        return None
+    return Shuffle(seed=config.seed, epoch=epoch, rows=max(1, data.shuffle_buffer_size) * max(1, data.batch_size))
+
+
+def _csv_options(config: data_pb2.DataConfig, columns: Collection[str] | None, reading: Reading) -> CsvOptions:
     types = declared_schema(config)
     names = types.names if config.input_fields_str and types else [field.input_name for field in config.input_fields]
     return CsvOptions(
@@ -44,6 +61,7 @@ def _csv_options(config: data_pb2.DataConfig, columns: Collection[str] | None) -
         names=tuple(names),
         types=types,
         columns=None if columns is None else frozenset(columns),
+        reading=reading,
     )
 
 

@@ -47,6 +47,7 @@ class Segment:
     gaps: Int64s | None = None
     dead: list[tuple[int, DeadLetter]] = field(default_factory=list)
     append_time: bool = False  # broker_time_ms is the time of appending
+    costs: npt.NDArray[np.float64] | None = None  # [n + 1] of the accepted rows, cumulated from 0
     taken: int = 0
     counted: Int64s = field(default_factory=no_gap)
 
@@ -113,6 +114,18 @@ class Pending:
     def has_tail(self) -> bool:
         """No accepted row is left, but something that was not accepted is."""
         return self.available == 0 and bool(self._segments)
+
+    def cost(self, count: int) -> float:
+        """What the first `count` accepted rows cost together."""
+        total = 0.0
+        for segment in self._segments:
+            part = min(count, segment.left)
+            if segment.costs is not None:
+                total += float(segment.costs[segment.taken + part] - segment.costs[segment.taken])
+            count -= part
+            if not count:
+                break
+        return total
 
     def append(self, segment: Segment) -> None:
         """Add what was read next; trails that nothing separates become one."""

@@ -11,6 +11,8 @@ import torch
 from checkpointer import CommitLog
 from checkpointer.open_store import StoreOptions, open_store
 from features import FeatureSet, create_features
+from features.sampling.draw import Draw
+from features.sampling.maker import open_maker
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.wrappers import PredictWrapper
 from stream import open_source
@@ -45,11 +47,12 @@ def evaluate(config: EasyRecConfig, *, path: str = "", seq: int | None = None) -
         learner, commit = _restored(config, features, workers, seq)
         rows, rejected, steps = 0, 0, 0
         with torch.no_grad():
+            maker = open_maker(config, features)
             for cut_rows, lost in _cuts(config, features, path, list(features.columns)):
                 rejected += lost
                 if not cut_rows.num_rows:
                     continue
-                batch = features.parse(cut_rows)
+                batch = maker.make(cut_rows, Draw(seed=config.seed, place=str(steps), evaluating=True))
                 _, (losses, predictions, _) = learner.wrapped(batch)
                 learner.model.update_metric(predictions, batch, losses)
                 rows, steps = rows + cut_rows.num_rows, steps + 1

@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from features import FeatureSet
+from features import Batch, FeatureSet
+from features.sampling.draw import Draw
+from features.sampling.maker import BatchMaker
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.stream_pb2 import LATEST
 from stream import open_source
-from stream.feed import Feed, FeedOptions
+from stream.feed import Cut, Feed, FeedOptions
+from stream.files import FileSource, known_splits
 from stream.progress import RecordedCut
-from stream.source import PartitionKey
+from stream.source import PartitionKey, Source
 from trainer.position import Position
 from trainer.prefetch import Prefetcher
 from trainer.workers import Workers
@@ -34,6 +37,7 @@ def own_partitions(partitions: Sequence[PartitionKey], workers: Workers) -> tupl
 def open_pass(
     config: EasyRecConfig,
     features: FeatureSet,
+    maker: BatchMaker,
     position: Position,
     workers: Workers,
     *,
@@ -47,7 +51,7 @@ def open_pass(
     start position, which is for the first start only. `cuts` are the recorded batches of an earlier run.
     """
     options = FeedOptions.from_proto(config, columns=features.columns)
-    source = open_source(_starting_now(config) if position.from_now else config, columns=options.all_columns)
+    source = _open_shared(config, position, workers, options)
     own = own_partitions(source.partitions(), workers)
     known = position.progress.cursors
     first = tuple(key for key in own if key in known) if known else own
@@ -57,12 +61,36 @@ def open_pass(
     for key in own:
         if key not in first:
             feed.add_partition(key)
-    prefetcher = Prefetcher(feed, features, depth=depth)
+    epoch = position.epoch
+
+    def make(cut: Cut) -> Batch:
+        return maker.make(cut.rows, Draw.after(cut.cursors, seed=config.seed, epoch=epoch))
+
+    prefetcher = Prefetcher(feed, make, depth=depth)
     try:
         yield Pass(feed=feed, prefetcher=prefetcher)
     finally:
         prefetcher.close()
         feed.close()
+
+
+def _open_shared(config: EasyRecConfig, position: Position, workers: Workers, options: FeedOptions) -> Source:
+    """The source; fewer files than ranks are split, so that each rank has a part.
+
+    A pass that has begun goes on with the parts it began with, whatever the number of ranks now.
+    """
+    told = _starting_now(config) if position.from_now else config
+
+    def opened(splits: int) -> Source:
+        return open_source(told, columns=options.all_columns, epoch=position.epoch, splits=splits)
+
+    known = known_splits(position.progress.cursors.values())
+    source = opened(known or 1)
+    count = len(source.partitions())
+    if known is not None or not isinstance(source, FileSource) or not 0 < count < workers.world_size:
+        return source
+    source.close()
+    return opened(-(-workers.world_size // count))
 
 
 def join_new_partitions(feed: Feed, workers: Workers) -> None:

@@ -2,9 +2,10 @@
 
 import queue
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from features import Batch, FeatureSet
+from features import Batch
 from stream.feed import Cut, Feed
 
 _POLL_S = 0.05
@@ -24,9 +25,9 @@ class Prefetcher:
     What is ahead is in no commit: only a cut that was trained moves the committed position.
     """
 
-    def __init__(self, feed: Feed, features: FeatureSet, *, depth: int) -> None:
+    def __init__(self, feed: Feed, make: Callable[[Cut], Batch], *, depth: int) -> None:
         self._feed = feed
-        self._features = features
+        self._make = make
         self._ready: queue.Queue[Prepared | BaseException | None] = queue.Queue(maxsize=max(1, depth))
         self._stop = threading.Event()
         self._finished = False
@@ -62,7 +63,7 @@ class Prefetcher:
             while not self._stop.is_set():
                 cut = self._feed.next(_POLL_S)
                 if cut is not None:
-                    self._put(Prepared(cut=cut, batch=self._features.parse(cut.rows) if cut.rows.num_rows else None))
+                    self._put(Prepared(cut=cut, batch=self._make(cut) if cut.rows.num_rows else None))
                 elif self._feed.finished:
                     self._put(None)
                     return

@@ -20,6 +20,7 @@ from checkpointer.lock import TRAINER_LOCK, ProcessLock, acquire, take_over, wai
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
 from features import FeatureSet, create_features
+from features.sampling.maker import open_maker
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.observe import progressive_metrics
 from stream.deadletter_replay import open_dead_letters
@@ -139,8 +140,9 @@ def _learn(
     cuts: Sequence[RecordedCut] | None,
 ) -> None:
     """Pass over the source `num_epochs` times; a source that never ends has one pass."""
+    maker = open_maker(config, features)
     while True:
-        with open_pass(config, features, position, workers, depth=options.prefetch, cuts=cuts) as one:
+        with open_pass(config, features, maker, position, workers, depth=options.prefetch, cuts=cuts) as one:
             ended = trainer.run(one.prefetcher, one.feed)
             if not ended or position.epoch + 1 >= options.num_epochs:
                 desk.finish(passed=ended)
