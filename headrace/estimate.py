@@ -73,7 +73,7 @@ class Estimate:
                 f"memory of the model     {size(self.memory_bytes)}",
                 f"a commit, at most       {size(self.commit_bytes)}"
                 f"  (every {self.commit_seconds:g} s at {self.events_per_second:g} events/s)",
-                f"disk after a day        {size(self.day_bytes)}"
+                f"disk in a day, at most  {size(self.day_bytes)}"
                 f"  ({self.kept_bases} bases, deltas of {self.kept_seconds / 3600:g} h)",
                 "",
             ]

@@ -50,5 +50,6 @@ def run_rollback(args: argparse.Namespace, out: TextIO) -> int:
     from publisher.pointer import rollback
 
     pointer = rollback(open_model_dir(args), args.seq, lambda: time.time_ns() // 1_000_000)
-    out.write(f"serving version {pointer.version}, pinned; go on with headrace publish CONFIG --resume\n")
+    resume = "to go on, stop the publisher and start headrace publish CONFIG --resume"
+    out.write(f"serving version {pointer.version}, pinned; {resume}\n")
     return 0

@@ -22,7 +22,7 @@ from .conftest import DECLARED
 def test_config_check_tells_what_it_will_take(headrace: Callable[..., Any], write_config: Callable[..., Path]) -> None:
     ran = headrace("config", "check", write_config(), "--events-per-second", "100")
     assert ran.code == 0
-    for words in ("ok, 0 notice(s)", "user_id_emb", "memory of the model", "a commit, at most", "disk after a day"):
+    for words in ("ok, 0 notice(s)", "user_id_emb", "memory of the model", "a commit, at most", "disk in a day, at most"):
         assert words in ran.out
 
 
