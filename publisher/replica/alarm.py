@@ -28,7 +28,7 @@ class StalenessAlarm:
         stale = age > self._limit_s
         if stale and not self._stale:
             logger.warning(
-                "stale version=%d age=%.1f s limit=%.1f s clock=%s: is the trainer or publisher down, or the topic quiet?",
+                "stale version=%d age=%.1f s limit=%.1f s clock=%s: is trainer or publisher down, or the topic quiet?",
                 side.number,
                 age,
                 self._limit_s,
