@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from google.protobuf.message import Message
@@ -14,6 +15,11 @@ from features.spec import DenseEmbeddingSpec, EmbeddingSpec, Side, ZchSpec
 from protos import feature_pb2
 
 _LATER: tuple[str, ...] = ()
+_STATIC = (
+    feature_pb2.RawFeature, feature_pb2.CombineFeature, feature_pb2.ExprFeature, feature_pb2.OverlapFeature,
+    feature_pb2.KvDotProduct, feature_pb2.TokenizeFeature,
+)  # fmt: skip
+"""Messages without `dynamicemb`."""
 _POLICIES = {"lfu": "lfu", "lru": "lru", "distance_lfu": "distance_lfu", "hash": "hash"}
 
 
@@ -80,6 +86,33 @@ def read_dynamic(name: str, message: feature_pb2.DynamicEmbedding) -> ZchSpec:
     )
 
 
+def initializer(message: FeatureMessage) -> str:
+    """`init_fn`; of a dynamic embedding what its `initializer_args` say, uniform where they say nothing."""
+    if isinstance(message, _STATIC) or not message.HasField("dynamicemb"):
+        return message.init_fn
+    dynamic = message.dynamicemb
+    given = dynamic.initializer_args
+    if message.init_fn and not dynamic.HasField("initializer_args"):
+        return message.init_fn
+    bound, deviation = 1 / math.sqrt(max(dynamic.max_capacity, 1)), 1 / math.sqrt(max(message.embedding_dim, 1))
+    spread = given.std_dev if given.HasField("std_dev") else deviation
+    low = given.lower if given.HasField("lower") else -bound
+    high = given.upper if given.HasField("upper") else bound
+    match given.mode:
+        case "" | "UNIFORM":
+            return f"nn.init.uniform_,a={low!r},b={high!r}"
+        case "NORMAL":
+            return f"nn.init.normal_,mean={given.mean!r},std={spread!r}"
+        case "TRUNCATED_NORMAL":
+            return f"nn.init.trunc_normal_,mean={given.mean!r},std={spread!r}"
+        case "CONSTANT":
+            return f"nn.init.constant_,val={given.value!r}"
+    raise FeatureConfigError(
+        f"feature {message.feature_name!r}: initializer mode {given.mode!r} must be NORMAL, TRUNCATED_NORMAL, UNIFORM "
+        "or CONSTANT"
+    )
+
+
 def read_dense_embedding(message: Numeric, value_dim: int) -> DenseEmbeddingSpec | None:
     """What makes a vector of a number, if anything; only features without a table have it."""
     which = message.WhichOneof("dense_emb")
@@ -140,7 +173,7 @@ def read_embedding(name: str, message: FeatureMessage, rows: int, zch: ZchSpec |
         num_embeddings=rows,
         dim=message.embedding_dim,
         pooling=message.pooling,
-        init_fn=message.init_fn,
+        init_fn=initializer(message),
         data_type=message.data_type,
         trainable=message.trainable,
         zch=zch,
