@@ -37,7 +37,7 @@ class SparseGroup:
     def __init__(self, members: Sequence[tuple[Feature, Generator]], ones: Ones) -> None:
         self.plain = _plain(members)
         self.names = [feature.name for feature, _ in members]
-        self.several = [feature.name for feature, _ in members if _several(feature)]
+        self.several = [feature.name for feature, _ in members if several_ids(feature)]
         self._weighted = WEIGHTED_END in members[0][0].data_group
         self._ones = ones
 
@@ -167,7 +167,7 @@ _MANY_IDS = ("lookup", "match", "custom")
 """Kinds that give every hit of a step, whatever value_dim says (feature_generation.md 2.7)."""
 
 
-def _several(feature: Feature) -> bool:
+def several_ids(feature: Feature) -> bool:
     """Whether a step may have more or less than one id."""
     return feature.is_sequence and (feature.value_dim != 1 or feature.kind in _MANY_IDS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -13,7 +13,7 @@ from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Generator, Made
 from features.spec import Feature, Side
 from features.views import Views, constant, view_of
-from stream.row_errors import Faults, RowErrors
+from stream.row_errors import BoolArray, Faults, RowErrors
 
 View = Column | Nested
 
@@ -197,6 +197,20 @@ def _seen(node: Node, columns: Columns, views: Mapping[str, View]) -> Columns:
     return Views(seen, columns.count, columns)
 
 
+class _Named(Faults):
+    """Adds faults to others, with the name of the feature that has them."""
+
+    def __init__(self, name: str, faults: Faults) -> None:
+        self._name = name
+        self._faults = faults
+
+    def add(self, mask: BoolArray, reason: str, detail: Callable[[int], str]) -> None:
+        self._faults.add(mask, reason, lambda row: f"feature {self._name!r}: {detail(row)}")
+
+    def merge(self, errors: RowErrors) -> None:
+        self._faults.merge(errors)
+
+
 def _check(node: Node, columns: Columns, views: Mapping[str, View], faults: Faults) -> None:
     name = node.feature.name
     for column in node.columns:
@@ -204,7 +218,7 @@ def _check(node: Node, columns: Columns, views: Mapping[str, View], faults: Faul
             faults.add_all("missing_column", f"feature {name!r} needs column {column!r}, which the rows lack")
             return
     try:
-        node.generator.generate(_seen(node, columns, views), faults)
+        node.generator.generate(_seen(node, columns, views), _Named(name, faults))
     except ColumnTypeError as error:
         faults.add_all("wrong_type", f"feature {name!r}: {error}")
 

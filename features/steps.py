@@ -143,7 +143,7 @@ class Stepped:
         starts = np.cumsum(self.lengths) - self.lengths
         rows = owners[errors.rows]
         details = tuple(
-            f"{name!r}, step {step - starts[row]}: {detail}"
+            f"feature {name!r}, step {step - starts[row]}: {detail}"
             for step, row, detail in zip(errors.rows.tolist(), rows.tolist(), errors.details, strict=True)
         )
         faults.merge(RowErrors(count=len(self.lengths), rows=rows, reasons=errors.reasons, details=details))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from headrace.commands import broker, config, demo, dlq, log, offline, publish, replay, serve, status, train
+from headrace.commands import broker, config, demo, dlq, features, log, offline, publish, replay, serve, status, train
 
 if TYPE_CHECKING:
     from headrace.commands.parsing import Commands
@@ -15,4 +15,6 @@ class Command(Protocol):
         """Add its parsers."""
 
 
-COMMANDS: tuple[Command, ...] = (demo, train, publish, serve, offline, replay, status, log, dlq, broker, config)
+COMMANDS: tuple[Command, ...] = (
+    demo, train, publish, serve, offline, replay, status, log, dlq, broker, config, features,
+)  # fmt: skip
