@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import torch
@@ -19,6 +20,7 @@ from stream import open_source
 from stream.feed import Feed, FeedOptions
 from stream.progress import Progress
 from trainer.errors import TrainerConfigError
+from trainer.feature_record import what_changed
 from trainer.learner import Learner, create_learner
 from trainer.resume import resume
 from trainer.workers import Rank, Workers
@@ -90,12 +92,14 @@ def predict(
 
 
 def _restored(config: EasyRecConfig, features: FeatureSet, workers: Workers, seq: int | None) -> tuple[Learner, int]:
-    log = CommitLog(open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3)))
+    store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
+    log = CommitLog(store)
     head = log.head()
     if head is None:
         raise TrainerConfigError(f"{config.model_dir} holds no commit; train first")
     learner = create_learner(config, features, device=torch.device("cpu"))
-    resume(log, head.seq if seq is None else seq, learner, workers, seed=config.seed)
+    explain = partial(what_changed, store, features=features)
+    resume(log, head.seq if seq is None else seq, learner, workers, seed=config.seed, explain=explain)
     with torch.no_grad():
         for name, average in learner.dense.averaged().items():
             learner.half.get_parameter(name).copy_(average)

@@ -1,7 +1,7 @@
 """Start from a commit: tables, dense half, metrics, generators and the trained position."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -19,14 +19,25 @@ from trainer.workers import Workers
 logger = logging.getLogger(__name__)
 
 
-def resume(log: CommitLog, seq: int, learner: Learner, workers: Workers, *, seed: int) -> Position:
-    """Put commit `seq` back and return the position to go on from; seq 0 is the beginning of everything."""
+def resume(
+    log: CommitLog,
+    seq: int,
+    learner: Learner,
+    workers: Workers,
+    *,
+    seed: int,
+    explain: Callable[[str], str] = lambda _: "",
+) -> Position:
+    """Put commit `seq` back and return the position to go on from; seq 0 is the beginning of everything.
+
+    `explain` says what is different now from the features of a digest.
+    """
     if seq == 0:
         torch.manual_seed(seed + workers.rank)
         return Position(progress=Progress(), rank=workers.rank)
     restored = log.restore(seq)
     commit = restored.commit
-    check_fits(commit, learner)
+    check_fits(commit, learner, explain)
     learner.tables.load(restored.tables)
     restore(learner.half, learner.dense, restored.dense)
     _restore_metrics(learner, restored.dense, workers.rank)
@@ -45,18 +56,21 @@ def resume(log: CommitLog, seq: int, learner: Learner, workers: Workers, *, seed
     )
 
 
-def check_fits(commit: Commit, learner: Learner) -> None:
+def check_fits(commit: Commit, learner: Learner, explain: Callable[[str], str] = lambda _: "") -> None:
     """Refuse a commit of another model. Raises RestoreError that says which part differs."""
-    if commit.contract != learner.layout.digest():
-        raise RestoreError(
-            f"commit {commit.seq} has the serving contract {commit.contract[:12]}, this configuration has "
-            f"{learner.layout.digest()[:12]}: features, groups, dims or tables differ; undo that or use a new model_dir"
+    contract = learner.layout.digest()
+    if commit.contract == contract and commit.features == learner.digest:
+        return
+    told = explain(commit.features)
+    if commit.contract != contract:
+        what = f"has the serving contract {commit.contract[:12]}, this configuration has {contract[:12]}"
+        differ = told or "features, groups, dims or tables differ"
+    else:
+        what = (
+            f"was trained on features with digest {commit.features[:12]}, this configuration has {learner.digest[:12]}"
         )
-    if commit.features != learner.digest:
-        raise RestoreError(
-            f"commit {commit.seq} was trained on features with digest {commit.features[:12]}, this configuration has "
-            f"{learner.digest[:12]}: hash, vocabulary, boundaries or defaults differ; undo that or use a new model_dir"
-        )
+        differ = told or "hash, vocabulary, boundaries or defaults differ"
+    raise RestoreError(f"commit {commit.seq} {what}: {differ}; undo that or use a new model_dir")
 
 
 def _progress(restored: Restored, workers: Workers) -> Progress:

@@ -29,6 +29,7 @@ from trainer.commit_writer import CommitWriter, Identity
 from trainer.committer import Committer
 from trainer.desk import CommitDesk
 from trainer.errors import TrainerConfigError
+from trainer.feature_record import record_features, what_changed
 from trainer.fine_tune import fine_tune
 from trainer.learner import create_learner
 from trainer.loop import Trainer
@@ -78,7 +79,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     with ExitStack() as stack:
         logger.info("stage=imported")
         if launch.rank.rank == 0 and not launch.standby:
-            stack.callback(_hold(config, launch, stop).release)
+            _hold(config, store, launch, stop, stack)
         workers = Workers(launch.rank)
         logger.info("stage=joined")
         stack.callback(workers.close)
@@ -86,10 +87,13 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         logger.info("stage=built")
         if launch.rank.rank == 0 and launch.standby:
             # Whatever needs no commit is done by then: the other trainer may be gone at any moment.
-            stack.callback(_hold(config, launch, stop).release)
+            _hold(config, store, launch, stop, stack)
         writer = _open_writer(store, launch) if workers.rank == 0 else None
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
-        position = resume(CommitLog(store), seq, learner, workers, seed=options.seed)
+        explain = partial(what_changed, store, features=features)
+        position = resume(CommitLog(store), seq, learner, workers, seed=options.seed, explain=explain)
+        if writer is not None:
+            record_features(store, features)
         if seq == 0:
             fine_tune(config, learner)
         recording = _open_recording(config, launch, workers, seq)
@@ -168,9 +172,18 @@ def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _hold(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> ProcessLock:
+def _hold(config: EasyRecConfig, store: Store, launch: Launch, stop: threading.Event, stack: ExitStack) -> None:
     """Hold the model directory, as far as locks reach: see checkpointer/lock.py."""
-    directory = config.checkpoint_config.lock_dir or config.model_dir
+    directory = lock_directory(config, store)
+    lock: ProcessLock
+    if not directory and launch.standby:
+        raise TrainerConfigError(
+            f"a standby waits for a lock, and {store.url} has none; set checkpoint_config.lock_dir to a folder that "
+            "both trainers see"
+        )
+    if not directory:
+        logger.info("no lock url=%s: the producer epoch alone fences an older trainer", store.url)
+        return
     if launch.take_over:
         lock = take_over(directory, TRAINER_LOCK, launch.host)
     elif launch.standby:
@@ -178,8 +191,8 @@ def _hold(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> Proce
     else:
         remedy = "stop it, or pass --take-over to fence it"
         lock = acquire(directory, TRAINER_LOCK, launch.host, remedy=remedy)
+    stack.callback(lock.release)
     logger.info("stage=held")
-    return lock
 
 
 def _pause(stop: threading.Event) -> None:
