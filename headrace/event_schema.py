@@ -10,7 +10,7 @@ from protos.feature_pb2 import IdFeature
 from protos.feature_rules import scalars
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import declared_columns
-from protos.stream_pb2 import ARROW_IPC, MessageFormat
+from protos.stream_pb2 import ARROW_IPC, JSON, MessageFormat
 
 STRING, INT64, FLOAT = "STRING", "INT64", "FLOAT"
 EVENT_TIME, EVENT_ID = "event time", "event id"
@@ -61,6 +61,9 @@ _MESSAGES = {
     "JSON": "a message is one event, a JSON object with these keys",
 }
 
+# Only a declared type tells a map from an object with a field for each key.
+_UNDECLARED_JSON = {"MAP_STRING_FLOAT": "ARRAY_STRING", "MAP_INT64_FLOAT": "ARRAY_INT64"}
+
 
 def event_schema(config: EasyRecConfig) -> EventSchema:
     """What `config` reads: declared columns in their order, then those that only features or the stream name."""
@@ -71,13 +74,13 @@ def event_schema(config: EasyRecConfig) -> EventSchema:
     declared = {
         column.name: FieldType.Name(column.type) for column in declared_columns(config) if column.type is not None
     }
+    stream = config.stream_config
+    form = stream.format if stream.HasField("format") else ARROW_IPC
     columns = []
     for name in dict.fromkeys([*declared, *wanted]):
         column = wanted.get(name) or EventColumn(name=name, type=declared[name])
-        kind = declared.get(name, column.type)
+        kind = declared.get(name) or (_UNDECLARED_JSON.get(column.type, column.type) if form == JSON else column.type)
         columns.append(replace(column, type=kind, declared=name in declared))
-    stream = config.stream_config
-    form = stream.format if stream.HasField("format") else ARROW_IPC
     return EventSchema(topic=stream.topic, format=MessageFormat.Name(form), columns=tuple(columns))
 
 

@@ -22,7 +22,13 @@ from .conftest import DECLARED
 def test_config_check_tells_what_it_will_take(headrace: Callable[..., Any], write_config: Callable[..., Path]) -> None:
     ran = headrace("config", "check", write_config(), "--events-per-second", "100")
     assert ran.code == 0
-    for words in ("ok, 0 notice(s)", "user_id_emb", "memory of the model", "a commit, at most", "disk in a day, at most"):
+    for words in (
+        "ok, 0 notice(s)",
+        "user_id_emb",
+        "memory of the model",
+        "a commit, at most",
+        "disk in a day, at most",
+    ):
         assert words in ran.out
 
 
@@ -81,6 +87,18 @@ def test_event_schema_takes_declared_types_and_their_order(write_config: Callabl
     schema = event_schema(load_config(write_config(declared=DECLARED)))
     assert [(column.name, column.type) for column in schema.columns][3] == ("clicked", "INT32")
     assert all(column.declared for column in schema.columns)
+
+
+def test_event_schema_of_json_has_no_map_that_is_not_declared(write_config: Callable[..., Path]) -> None:
+    path = write_config(form="format: JSON")
+    path.write_text(path.read_text().replace('"user:user_id"', '"user:user_id" weighted: true'))
+    config = load_config(path)
+    assert event_schema(config).columns[0].type == "ARRAY_STRING"
+    config.data_config.input_fields.add(input_name="user_id", input_type="MAP_STRING_FLOAT")
+    assert event_schema(config).columns[0].type == "MAP_STRING_FLOAT"
+    del config.data_config.input_fields[:]
+    config.stream_config.ClearField("format")
+    assert event_schema(config).columns[0].type == "MAP_STRING_FLOAT"
 
 
 def test_config_schema_prints_a_table(headrace: Callable[..., Any], write_config: Callable[..., Path]) -> None:
