@@ -41,6 +41,10 @@ class Bucketizer(Protocol):
         """The id of every element, and which elements have none; numbers need no look where that is known."""
         ...
 
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """How many of the values are no word and no number of the feature; `ids` are what was made of them."""
+        ...
+
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
         ...
@@ -65,6 +69,10 @@ class Encoded:
     def _beyond(self, ids: Int64s) -> npt.NDArray[np.bool_]:
         return (ids < 0) | (ids > self.size - 1)
 
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """None: every value has an id of its own."""
+        return 0
+
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
         return {"encoded": self.size}
@@ -82,6 +90,10 @@ class Hashed:
         tokens = as_tokens(values)
         hash_all = hashes.farm_tokens if self.farm else kernels.hash_tokens
         return hash_all(tokens.data, tokens.starts, tokens.ends, self.size), None
+
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """None: every value has an id of its own."""
+        return 0
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
@@ -101,6 +113,10 @@ class HashedFloats:
             narrow = numbers.astype(np.float32)
         return hashes.hash_floats(narrow, self.size), status
 
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """None: every value has an id of its own."""
+        return 0
+
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
         return {"hash": "std::hash<float>", "buckets": self.size}
@@ -118,6 +134,10 @@ class HashedIntegers:
             return hashes.hash_integers(values, self.size), None
         numbers, status = truncated(values)
         return hashes.hash_integers(numbers, self.size), status
+
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """None: every value has an id of its own."""
+        return 0
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
@@ -163,6 +183,16 @@ class Numbered:
         outside = (ids < 0) | (ids >= self.size)
         return np.where(outside, 0, ids) if outside.any() else ids
 
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """Numbers out of range, which share row 0 with 0."""
+        zeros = np.flatnonzero(ids == 0)
+        if not len(zeros):
+            return 0
+        if not isinstance(values, Tokens):
+            return int(np.count_nonzero(values[zeros]))
+        numbers, status = self._read(Tokens(values.data, values.starts[zeros], values.ends[zeros]))
+        return int(np.count_nonzero((numbers != 0) | (status == kernels.OUT_OF_RANGE)))
+
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""
         return {"num_buckets": self.size, **({"typed": True} if self.typed else {})}
@@ -195,6 +225,10 @@ class Vocabulary:
             self._slots, self._indices, self._missing,
         )  # fmt: skip
         return ids, None
+
+    def unknown(self, values: Int64s | Tokens, ids: Int64s) -> int:
+        """Values that got the row of unknown words."""
+        return int(np.count_nonzero(ids == self._missing))
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from features.counts import Tally
 from features.errors import ColumnTypeError
 
 Valid = npt.NDArray[np.bool_] | None
@@ -227,12 +228,20 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 class Columns:
     """The columns of one record batch, each viewed once. `mask` says in which rows masked features see nothing."""
 
+    tally: Tally | None = None
+    """Counts for the feature that is being made."""
+
     def __init__(self, rows: pa.RecordBatch, mask: npt.NDArray[np.bool_] | None = None) -> None:
         self.rows = rows
         self.mask = mask
         self.count = int(rows.num_rows)
         self._views: dict[str, Column] = {}
         self._exported: tuple[object, object] | None = None
+
+    def note(self, outcome: str, count: int) -> None:
+        """Count rows, or values, of the feature that is being made, where anyone counts."""
+        if self.tally is not None and count:
+            self.tally.add(outcome, count)
 
     def has(self, name: str) -> bool:
         """Whether the batch has the column, exactly once."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from features import kernels
 from features.bucketize import Boundaries
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Text
+from features.counts import DEFAULTED, NULL
 from features.elements import NO_MASK, Tokens, to_floats
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Dense, Sparse
@@ -59,10 +60,19 @@ class DenseColumn:
         work = _Work(self, columns, faults)
         numbers = work.numbers(columns[self.feature.inputs[0]])
         values = self._normalise(work, numbers)
+        if faults is None and numbers.present is not None and columns.tally is not None:
+            self._count(columns, numbers.present)
         if self.boundaries is None:
             filled = values if numbers.present is None else self._fill(work, values, numbers.present)
             return Dense(filled if self.feature.value_dim > 1 else filled.reshape(-1))
         return self._bucketize(values, numbers.present, isinstance(columns[self.feature.inputs[0]], Integers | Floats))
+
+    def _count(self, columns: Columns, present: Bools) -> None:
+        missing = len(present) - int(np.count_nonzero(present))
+        columns.note(NULL, missing)
+        scalar = isinstance(columns[self.feature.inputs[0]], Integers | Floats)
+        if self.boundaries is None or self.default or scalar:
+            columns.note(DEFAULTED, missing)
 
     def _normalise(self, work: _Work, numbers: _Numbers) -> Float32s:
         values = numbers.values

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from features import kernels
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Text, Valid
+from features.counts import TRUNCATED
 from features.errors import ColumnTypeError
 from features.floats import format_floats
 from stream.row_errors import Faults, describe
@@ -222,6 +223,7 @@ class Reader:
         limit = self._split.limit
         if not limit or elements.lengths is None or not (elements.lengths > limit).any():
             return elements
+        self._columns.note(TRUNCATED, int((elements.lengths > limit).sum()))
         keep = kernels.keep_first(elements.lengths, limit)
         values = elements.values
         return Elements(

@@ -17,6 +17,7 @@ from features import targets
 from features.assemble import Addresses, DenseGroup, Groups, SparseGroup, as_jagged, as_numbers, as_rows, step_lengths
 from features.batch import Batch
 from features.columns import Column, Columns, Nested
+from features.counts import Counts
 from features.errors import ColumnTypeError
 from features.generator import Generator, Made
 from features.graph import Graph
@@ -60,6 +61,7 @@ class FeatureSet:
 
         `sampler` extends the groups of what it samples; with `force_base` all stay in one, padded.
         """
+        self.counts = Counts()
         graph = Graph(features, generators, connected=connected)
         sides = graph.user_side() if graph.has_references else {}
         placed = with_negatives(features, graph.leaves(), sampler)
@@ -103,7 +105,7 @@ class FeatureSet:
         held: list[SparseGroup | DenseGroup] = [*groups.sparse.values(), *groups.dense.values()]
         valid = {name for group in held if group.plain and group.plain.valid(columns) for name in group.names}
         stubs = set(self._graph.nodes) - {feature.name for feature in self.features}
-        self._graph.validate(columns, (set(groups.names) | stubs) - valid, faults)
+        self._graph.validate(columns, (set(groups.names) | stubs) - valid, faults, self.counts)
 
     def unusable(self, rows: pa.RecordBatch) -> Bools:
         """Which rows of attributes of items no feature can be made of, of those features that they are all of."""
@@ -189,7 +191,7 @@ class FeatureSet:
         dense = {name: _addresses(group, columns) for name, group in groups.dense.items()}
         wanted = [name for key, group in groups.sparse.items() if sparse[key] is None for name in group.names]
         wanted += [name for key, group in groups.dense.items() if dense[key] is None for name in group.names]
-        parts = self._graph.run(columns, wanted + groups.dense_sequences, views)
+        parts = self._graph.run(columns, wanted + groups.dense_sequences, views, self.counts)
         return replace(
             batch,
             sparse_features=batch.sparse_features

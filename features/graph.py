@@ -9,6 +9,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from features.columns import Column, Columns, Nested
+from features.counts import REJECTED, Counts
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Generator, Made
 from features.spec import Feature, Side
@@ -50,15 +51,23 @@ class Graph:
         self.has_references = any(node.references for node in nodes.values())
         self._levels = _levels(self.nodes)
 
-    def run(self, columns: Columns, wanted: Iterable[str], views: Mapping[str, View] | None = None) -> dict[str, Made]:
+    def run(
+        self,
+        columns: Columns,
+        wanted: Iterable[str],
+        views: Mapping[str, View] | None = None,
+        counts: Counts | None = None,
+    ) -> dict[str, Made]:
         """Compute the wanted features of rows that passed; `views` are of features that are known already."""
-        return self._run(columns, wanted, views or {}).parts
+        return self._run(columns, wanted, views or {}, counts).parts
 
     def views(self, columns: Columns, wanted: Iterable[str]) -> dict[str, View]:
         """What the wanted features hand to others."""
         return self._run(columns, wanted, {}).views
 
-    def _run(self, columns: Columns, wanted: Iterable[str], given: Mapping[str, View]) -> Run:
+    def _run(
+        self, columns: Columns, wanted: Iterable[str], given: Mapping[str, View], counts: Counts | None = None
+    ) -> Run:
         needed = self._with_references(wanted, given)
         parts: dict[str, Made] = {}
         views = dict(given)
@@ -68,7 +77,9 @@ class Graph:
             for reference in node.references.values():
                 if reference not in views:
                     views[reference] = view_of(parts[reference])
-            parts[name] = node.generator.generate(_seen(node, columns, views), None)
+            seen = _seen(node, columns, views)
+            seen.tally = None if counts is None else counts.of(name)
+            parts[name] = node.generator.generate(seen, None)
         for name in wanted:
             if name not in views and name in parts:
                 views[name] = view_of(parts[name])
@@ -85,7 +96,7 @@ class Graph:
             pending += [other for other in self.nodes[name].references.values() if other not in given]
         return needed
 
-    def validate(self, columns: Columns, wanted: set[str], faults: Faults) -> None:
+    def validate(self, columns: Columns, wanted: set[str], faults: Faults, counts: Counts | None = None) -> None:
         """Note the rows that the wanted features cannot use; a feature sees only rows that those it names can."""
         rows, places = columns.rows, np.arange(columns.count)
         for number, level in enumerate(self._levels):
@@ -98,7 +109,7 @@ class Graph:
             views = self.views(current, references) if references else {}
             found = Faults(current.count) if number else faults
             for node in nodes:
-                _check(node, current, views, found)
+                _check(node, current, views, found, counts)
             if number:
                 faults.merge(_moved(found.errors(), places, columns.count))
 
@@ -200,27 +211,44 @@ def _seen(node: Node, columns: Columns, views: Mapping[str, View]) -> Columns:
 class _Named(Faults):
     """Adds faults to others, with the name of the feature that has them."""
 
-    def __init__(self, name: str, faults: Faults) -> None:
+    def __init__(self, name: str, faults: Faults, count: int) -> None:
         self._name = name
         self._faults = faults
+        self._rows = np.zeros(count, np.bool_)
 
     def add(self, mask: BoolArray, reason: str, detail: Callable[[int], str]) -> None:
+        self._rows |= mask
         self._faults.add(mask, reason, lambda row: f"feature {self._name!r}: {detail(row)}")
 
+    def add_all(self, reason: str, detail: str) -> None:
+        self._rows[:] = True
+        self._faults.add_all(reason, detail)
+
     def merge(self, errors: RowErrors) -> None:
+        self._rows[errors.rows] = True
         self._faults.merge(errors)
 
+    def count(self, counts: Counts | None) -> None:
+        """Count the rows that this feature cannot use, whatever others say of them."""
+        if counts is not None:
+            counts.add(self._name, REJECTED, int(self._rows.sum()))
 
-def _check(node: Node, columns: Columns, views: Mapping[str, View], faults: Faults) -> None:
+
+def _check(
+    node: Node, columns: Columns, views: Mapping[str, View], faults: Faults, counts: Counts | None = None
+) -> None:
     name = node.feature.name
+    named = _Named(name, faults, columns.count)
     for column in node.columns:
         if not columns.has(column):
-            faults.add_all("missing_column", f"feature {name!r} needs column {column!r}, which the rows lack")
+            named.add_all("missing_column", f"feature {name!r} needs column {column!r}, which the rows lack")
+            named.count(counts)
             return
     try:
-        node.generator.generate(_seen(node, columns, views), _Named(name, faults))
+        node.generator.generate(_seen(node, columns, views), named)
     except ColumnTypeError as error:
-        faults.add_all("wrong_type", f"feature {name!r}: {error}")
+        named.add_all("wrong_type", f"feature {name!r}: {error}")
+    named.count(counts)
 
 
 def _moved(errors: RowErrors, places: np.ndarray[tuple[int], np.dtype[np.int64]], count: int) -> RowErrors:

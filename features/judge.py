@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from features import kernels
 from features.columns import Columns
+from features.counts import DEFAULTED, NULL
 from stream.row_errors import Faults, describe
 
 Bools = npt.NDArray[np.bool_]
@@ -31,6 +32,24 @@ class Judge:
         """Mark the rows that own a flagged element."""
         if self.faults is not None and flags.any():
             self.rows(flags if lengths is None else kernels.rows_of(flags, lengths), reason)
+
+    def note(self, outcome: str, count: int) -> None:
+        """Count rows, or values, of the feature, unless rows are only looked at."""
+        if self.faults is None:
+            self._columns.note(outcome, count)
+
+    def missing(self, lengths: Int32s | None, defaulted: bool) -> None:
+        """Count the rows that have no value of their own."""
+        if lengths is not None and self._columns.tally is not None:
+            count = len(lengths) - int(np.count_nonzero(lengths))
+            self.note(NULL, count)
+            if defaulted:
+                self.note(DEFAULTED, count)
+
+    @property
+    def counting(self) -> bool:
+        """Whether anyone counts."""
+        return self.faults is None and self._columns.tally is not None
 
     def numbers(self, status: Status, lengths: Int32s | None) -> None:
         """Mark the rows that own a token that is no number."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from features import kernels
 from features.bucketize import Boundaries
+from features.counts import OUT_OF_VOCABULARY
 from features.generator import Dense, Sparse
 from features.judge import Judge
 from features.normalize import Normalizer
@@ -47,6 +48,12 @@ class NumberStage:
         values = self._normalise(numbers, judge)
         if judge.faults is not None:
             return Sparse(NO_IDS)
+        if judge.counting:
+            sparse = self.buckets is not None or self.size > 0
+            judge.missing(numbers.lengths, not sparse or self.default is not None)
+            if self.size:
+                outside = (values <= -1) | (values >= self.size)
+                judge.note(OUT_OF_VOCABULARY, int(np.count_nonzero(outside)))
         if self.buckets is None and not self.size:
             return Dense(self._first(values, numbers.lengths))
         ids, lengths = self._bucket(values), numbers.lengths

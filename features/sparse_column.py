@@ -9,7 +9,8 @@ import numpy as np
 from features import kernels
 from features.bucketize import Bucketizer, Encoded
 from features.columns import Columns
-from features.elements import Reader, Splitting
+from features.counts import DEFAULTED, NULL, OUT_OF_VOCABULARY
+from features.elements import Elements, Int32s, Int64s, Reader, Splitting
 from features.errors import FeatureConfigError
 from features.generator import Sparse
 from features.plain import Plain
@@ -45,7 +46,16 @@ class SparseColumn:
         if status is not None:
             reader.blame_elements(status == kernels.MALFORMED, elements.lengths, "not_an_integer")
             reader.blame_elements(status == kernels.OUT_OF_RANGE, elements.lengths, "id_out_of_range")
+        if faults is None:
+            self._count(columns, elements, ids)
         return self._fill(Sparse(ids, elements.lengths, elements.weights))
+
+    def _count(self, columns: Columns, elements: Elements, ids: Int64s) -> None:
+        if columns.tally is None:
+            return
+        columns.note(OUT_OF_VOCABULARY, self.bucketizer.unknown(elements.values, ids))
+        if elements.lengths is not None:
+            note_missing(columns, elements.lengths, bool(self.default))
 
     def _fill(self, made: Sparse) -> Sparse:
         if not self.default or made.lengths is None or made.lengths.all():
@@ -67,6 +77,14 @@ class SparseColumn:
             "bucketizer": self.bucketizer.describe(),
             "default": list(self.default),
         }
+
+
+def note_missing(columns: Columns, lengths: Int32s, defaulted: bool) -> None:
+    """Count the rows that have no value of their own."""
+    missing = len(lengths) - int(np.count_nonzero(lengths))
+    columns.note(NULL, missing)
+    if defaulted:
+        columns.note(DEFAULTED, missing)
 
 
 def encoded_default(name: str, text: str, separator: str, size: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from features import view_kernels
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Nested, Text
+from features.counts import TRUNCATED
 from features.elements import NO_MASK
 from features.errors import ColumnTypeError
 from features.views import Views, take
@@ -54,11 +55,15 @@ class Cutting:
             if not item.sequence:
                 owners = np.repeat(np.arange(len(wanted)), wanted) if owners is None else owners
                 views[item.name] = take(columns[item.column], owners)
-        return Stepped(Views(views, int(wanted.sum())), wanted)
+        stepped = Views(views, int(wanted.sum()))
+        stepped.tally = columns.tally
+        return Stepped(stepped, wanted)
 
     def _part(self, columns: Columns, name: str, faults: Faults | None) -> _Part:
         view = columns.sequence(name)
         part = self._cut_column(name, view)
+        if self.limit and columns.tally is not None:
+            columns.note(TRUNCATED, _truncated(view, part, self.limit))
         if faults is not None and self.refuse_empty_steps and isinstance(view, Text) and isinstance(part.child, Text):
             empty = np.diff(part.child.offsets) == 0
             if empty.any():
@@ -147,6 +152,15 @@ class Stepped:
             for step, row, detail in zip(errors.rows.tolist(), rows.tolist(), errors.details, strict=True)
         )
         faults.merge(RowErrors(count=len(self.lengths), rows=rows, reasons=errors.reasons, details=details))
+
+
+def _truncated(view: Column | Nested, part: _Part, limit: int) -> int:
+    """Rows that have more steps than those that are kept."""
+    full = part.lengths == limit
+    if isinstance(view, Text) and isinstance(part.child, Text):
+        kept = part.child.offsets[part.starts + part.lengths] - part.child.offsets[part.starts] + part.lengths - 1
+        return int((full & (kept < np.diff(view.offsets))).sum())
+    return int((full & (np.diff(view.offsets) > limit)).sum()) if isinstance(view, Lists | Nested) else 0
 
 
 def _rows(view: Column) -> int:

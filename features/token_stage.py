@@ -10,6 +10,7 @@ import numpy.typing as npt
 from features import kernels
 from features.bucketize import Bucketizer
 from features.choice import default_ids
+from features.counts import OUT_OF_VOCABULARY, TRUNCATED
 from features.elements import Int32s, Int64s, Tokens, as_tokens, text_tokens
 from features.generator import Sparse, Strings
 from features.judge import Judge
@@ -49,13 +50,16 @@ class TokenStage:
         missing: npt.NDArray[np.bool_] | None = None,
     ) -> Sparse | Strings:
         """The ids; `missing` are the rows to fill, None: all that have no token."""
-        values, lengths = self._truncate(values, lengths)
+        values, lengths = self._truncate(values, lengths, judge)
         if self.bucketizer is None:
             return self._strings(as_tokens(values), lengths)
         if judge.faults is not None and self.bucketizer.total:
             return Sparse(NO_IDS)
         ids, status = self.bucketizer(values, check=judge.faults is not None)
         judge.ids(status, lengths)
+        if judge.counting:
+            judge.note(OUT_OF_VOCABULARY, self.bucketizer.unknown(values, ids))
+            judge.missing(lengths if missing is None else (~missing).astype(np.int32), bool(self.fill))
         if lengths is None or not self.fill or lengths.all():
             return Sparse(ids, lengths)
         fill = np.array(self.fill, np.int64)
@@ -66,9 +70,12 @@ class TokenStage:
         if self.bucketizer is not None and not self.bucketizer.total:
             judge.ids(self.bucketizer(values)[1], lengths)
 
-    def _truncate(self, values: Int64s | Tokens, lengths: Int32s | None) -> tuple[Int64s | Tokens, Int32s | None]:
+    def _truncate(
+        self, values: Int64s | Tokens, lengths: Int32s | None, judge: Judge
+    ) -> tuple[Int64s | Tokens, Int32s | None]:
         if not self.limit or lengths is None or not (lengths > self.limit).any():
             return values, lengths
+        judge.note(TRUNCATED, int((lengths > self.limit).sum()))
         keep = kernels.keep_first(lengths, self.limit)
         kept = values.keep(keep) if isinstance(values, Tokens) else values[keep]
         return kept, np.minimum(lengths, np.int32(self.limit))
