@@ -25,7 +25,7 @@ from recmodels.tables import ShardedTables
 Bags = Mapping[str, Sequence[Sequence[int]]]
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def world() -> Iterator[dist.ProcessGroup]:
     """A gloo group of this process alone."""
     logging.getLogger("torchrec").setLevel(logging.ERROR)

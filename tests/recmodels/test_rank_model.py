@@ -239,10 +239,11 @@ def test_plugins_are_imported_before_the_model_is_looked_up(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "a_plugin_of_the_users", ModuleType("a_plugin_of_the_users"))
     config = config_of(f"{TOWER} {BCE}")
     config.plugins.append("a_plugin_of_the_users")
-    create_model(config, create_features(config))
+    features = create_features(config)
+    create_model(config, features)
     config.plugins.append("no_such_plugin")
     with pytest.raises(ModelConfigError, match="no_such_plugin"):
-        create_model(config, create_features(config))
+        create_model(config, features)
 
 
 def test_seed_reaches_parameters_by_place_not_by_order() -> None:

@@ -299,7 +299,8 @@ def test_follower_refuses_a_bad_version_and_serves_on(
             replica.now += 100.0
     assert (replica.served.number, replica.rows()) == (1, served)
     assert replica.figure("refused_versions_total", reason=reason) == 1
-    assert len(caplog.records) == 1
+    # Another test may have left a logger of ours more talkative than the root.
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
     assert f"version=2 reason={reason} serving=1" in caplog.text
 
     writer.contract, writer.state, writer.rows, writer.manifest = keep
