@@ -1,5 +1,6 @@
 """The image and the compose file, as far as they can be judged without Docker."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import yaml
 from headrace.__main__ import build_parser
 from protos.dispositions import check
 from protos.load import load_config
+from publisher.metrics import PublisherMetrics
+from publisher.replica.metrics import ReplicaMetrics
+from trainer.monitor import Monitor
 
 DOCKER = Path(__file__).parents[2] / "docker"
 ROOT = DOCKER.parent
@@ -50,6 +54,54 @@ def test_ports_are_published_on_loopback_only_and_match_the_commands() -> None:
     assert all(port.startswith("127.0.0.1:") for port in ports)
     command = SERVICES["replica"]["command"]
     assert SERVICES["replica"]["ports"][0].endswith(f":{command[command.index('--port') + 1]}")
+
+
+def test_prometheus_asks_the_ports_that_the_commands_open() -> None:
+    config = yaml.safe_load((DOCKER / "prometheus.yml").read_text(encoding="utf-8"))
+    targets = [
+        target for job in config["scrape_configs"] for group in job["static_configs"] for target in group["targets"]
+    ]
+    assert {target.split(":")[0] for target in targets} == set(OURS)
+    for service, port in (target.split(":") for target in targets):
+        command = OURS[service]["command"]
+        option = "--port" if service == "replica" else "--metrics-port"
+        assert command[command.index(option) + 1] == port
+        assert command[command.index(option.replace("port", "host")) + 1] == "0.0.0.0"
+
+
+def shown_metrics() -> set[str]:
+    dashboard = json.loads((DOCKER / "grafana" / "dashboards" / "headrace.json").read_text(encoding="utf-8"))
+    alerts = yaml.safe_load((DOCKER / "alerts.yml").read_text(encoding="utf-8"))
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    expressions += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    return {name for text in expressions for name in re.findall(r"headrace_\w+", text)}
+
+
+def exported_metrics() -> set[str]:
+    """What the three processes export; what a replica computes when asked, as its source names it."""
+    collectors = [Monitor().registry, PublisherMetrics().registry, ReplicaMetrics().registry]
+    families = [family for registry in collectors for family in registry.collect()]
+    computed = re.findall(
+        r"(?:gauge|labelled)\(\s*\"(\w+)\"", (ROOT / "publisher" / "replica" / "server.py").read_text()
+    )
+    names = {family.name for family in families} | {f"headrace_replica_{name}" for name in computed}
+    return names | {f"{name}{suffix}" for name in names for suffix in ("_total", "_bucket", "_count")}
+
+
+def test_dashboard_and_alerts_use_metrics_that_exist() -> None:
+    assert len(shown_metrics()) > 12
+    assert shown_metrics() - exported_metrics() == set()
+
+
+def test_grafana_is_read_only_and_finds_its_dashboard() -> None:
+    environment = SERVICES["grafana"]["environment"]
+    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+    provider = yaml.safe_load((DOCKER / "grafana/provisioning/dashboards/headrace.yml").read_text(encoding="utf-8"))
+    folder = provider["providers"][0]["options"]["path"]
+    assert f"./grafana/dashboards:{folder}:ro" in SERVICES["grafana"]["volumes"]
+    source = yaml.safe_load((DOCKER / "grafana/provisioning/datasources/prometheus.yml").read_text(encoding="utf-8"))
+    dashboard = json.loads((DOCKER / "grafana" / "dashboards" / "headrace.json").read_text(encoding="utf-8"))
+    assert {panel["datasource"]["uid"] for panel in dashboard["panels"]} == {source["datasources"][0]["uid"]}
 
 
 def test_mounted_files_exist() -> None:
