@@ -3,13 +3,17 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 from torch.utils.tensorboard import SummaryWriter
 
+from features.counts import Counts
 from recmodels.tables import TableFigures
 from stream.feed import Cut
 from stream.source import PartitionKey
@@ -101,6 +105,10 @@ class Monitor:
             for name in ("size", "capacity", "hits", "inserts", "evictions", "collisions", "unadmitted"):
                 self.table.labels(figure.table, name).set(getattr(figure, name))
 
+    def watch_features(self, counts: Counts) -> None:
+        """Show what features count, as it is whenever it is asked for."""
+        self.registry.register(_FeatureCounts(counts))
+
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Log and draw one line of figures."""
         logger.info("step=%d %s", step, " ".join(f"{name}={_short(value)}" for name, value in values.items()))
@@ -125,6 +133,19 @@ class Monitor:
 
     def _histogram(self, name: str, text: str) -> Histogram:
         return Histogram(f"headrace_{name}", text, registry=self.registry, buckets=_SECONDS)
+
+
+class _FeatureCounts(Collector):
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "headrace_feature", "Rows, or values, of a feature by what was wrong.", labels=["feature", "outcome"]
+        )
+        for labels, count in sorted(self._counts.totals().items()):
+            family.add_metric(labels, count)
+        yield family
 
 
 def _short(value: float) -> str:

@@ -98,6 +98,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
             fine_tune(config, learner)
         recording = _open_recording(config, launch, workers, seq)
         monitor = _open_monitor(options, launch)
+        monitor.watch_features(features.counts)
         stack.callback(monitor.close)
         sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
         stack.callback(sink.close)

@@ -1,6 +1,6 @@
 """What a replica reports to Prometheus; every name starts with `headrace_replica_`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -85,6 +85,15 @@ def counted(name: str, text: str, label: str, values: dict[str, float]) -> Metri
     family = CounterMetricFamily(_PREFIX + name, text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
+    return family
+
+
+def feature_counters(totals: Mapping[tuple[str, str], int]) -> Metric:
+    """Return what features counted, by feature and outcome."""
+    text = "Rows, or values, of a feature in requests by what was wrong."
+    family = CounterMetricFamily(f"{_PREFIX}feature", text, labels=["feature", "outcome"])
+    for labels, count in sorted(totals.items()):
+        family.add_metric(labels, count)
     return family
 
 

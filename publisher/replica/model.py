@@ -73,6 +73,10 @@ class Side:
         """(lookups, hits) of each table."""
         return self.tables.lookups()
 
+    def feature_counts(self) -> Mapping[tuple[str, str], int]:
+        """What features counted of the requests' values, by feature and outcome (features/counts.py)."""
+        return self.contract.features.counts.totals()
+
     def apply(self, patches: Iterable[Patch]) -> int:
         """Change the tables; return the rows put and deleted."""
         rows = self.tables.apply(patches)

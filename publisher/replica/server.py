@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from publisher.replica import describe
 from publisher.replica.auth import Token
 from publisher.replica.errors import RequestError
-from publisher.replica.metrics import ReplicaMetrics, counted, gauge, labelled
+from publisher.replica.metrics import ReplicaMetrics, counted, feature_counters, gauge, labelled
 from publisher.replica.options import ServeOptions
 from publisher.replica.protocol import HEADER_LENGTH, Body, encode_response, parse_request
 from publisher.replica.request import to_rows
@@ -273,6 +273,7 @@ class InferenceServer:
         yield labelled("table_bytes", "Memory of one copy.", "table", {t: float(b) for t, (_, b) in sizes.items()})
         yield counted("table_lookups", "Ids looked up.", "table", {t: float(n) for t, (n, _) in lookups.items()})
         yield counted("table_hits", "Ids found.", "table", {t: float(h) for t, (_, h) in lookups.items()})
+        yield feature_counters(side.feature_counts())
 
 
 def _check_version(version: str | None, side: Servable) -> None:

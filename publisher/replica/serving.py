@@ -69,3 +69,6 @@ class Servable(Protocol):
 
     def lookups(self) -> Mapping[str, tuple[int, int]]:
         """(lookups, hits) of each table."""
+
+    def feature_counts(self) -> Mapping[tuple[str, str], int]:
+        """What features counted of the requests' values, by feature and outcome."""

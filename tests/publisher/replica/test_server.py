@@ -163,7 +163,7 @@ def without_input(name: str) -> dict[str, object]:
         (with_input("price", name="prise"), "input 'prise' is unknown; did you mean 'price'?"),
         (with_input("price", shape=[0], data=[]), "input 'price' is empty, and other inputs have 2 rows"),
         ({"inputs": []}, "input 'user_id' is missing"),
-        (with_input("item_id", datatype="FP32"), "row 0: wrong_type: feature 'item_id'"),
+        (with_input("item_id", datatype="FP32", data=[1.0, float("inf")]), "row 1: not_finite: feature 'item_id'"),
         (with_input("price", data=[1.0, float("nan")]), "row 1: "),
         (with_input("price", datatype="BYTES", data=["1", "cheap"]), "row 1: "),
         ({**GOOD, "outputs": [{"name": "prob"}]}, "there is no output 'prob'; the model gives rows, number"),
@@ -296,6 +296,9 @@ class Scripted:
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         return {"t": (3, 100)}
 
+    def feature_counts(self) -> Mapping[tuple[str, str], int]:
+        return {("f", "null"): 3}
+
     def lookups(self) -> Mapping[str, tuple[int, int]]:
         return {"t": (10, 4)}
 
@@ -356,6 +359,7 @@ def test_figures_count_requests_rows_failures_and_tables() -> None:
         "headrace_replica_rows_total 1.0",
         'headrace_replica_table_rows{table="t"} 3.0',
         'headrace_replica_table_lookups_total{table="t"} 10.0',
+        'headrace_replica_feature_total{feature="f",outcome="null"} 3.0',
         'headrace_replica_table_hits_total{table="t"} 4.0',
     ):
         assert line in text
