@@ -13,6 +13,9 @@ BoolArray = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.int64]
 
 
+DETAIL_CHARACTERS = 500
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class RowErrors:
     """The bad rows of a batch of `count` rows, ascending, each with a reason code and a sentence for a person."""
@@ -85,7 +88,7 @@ class Faults:
             count=self._count,
             rows=np.array(rows, np.int64),
             reasons=tuple(self._found[row][0] for row in rows),
-            details=tuple(self._found[row][1] for row in rows),
+            details=tuple(_short(self._found[row][1]) for row in rows),
         )
 
 
@@ -97,3 +100,8 @@ def describe(name: str, column: pa.Array, row: int) -> str:
     """A column's value for a person to read, shortened."""
     text = repr(column[row].as_py())
     return f"column {name!r} is {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+def _short(detail: str) -> str:
+    """A detail that fits a message header: the type of a nested column alone may fill pages."""
+    return detail if len(detail) <= DETAIL_CHARACTERS else f"{detail[: DETAIL_CHARACTERS - 1]}…"

@@ -1,6 +1,7 @@
 """From a sealed snapshot to a commit that counts: every rank stages, rank 0 appends, all learn how it ended."""
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from stream.errors import StreamError
 from trainer.committer import Snapshot
 from trainer.wire import pack_arrays, unpack_arrays
 from trainer.workers import Workers
+
+logger = logging.getLogger(__name__)
 
 _FIGURES = ("log_loss", "normalized_entropy", "calibration", "rows", "positives", "gauc_window")
 
@@ -70,6 +73,14 @@ class CommitWriter:
         try:
             if snapshot.dead:
                 self._sink.write(snapshot.dead)
+                last = snapshot.dead[-1]
+                logger.warning(
+                    "dead letters=%d last reason=%s cursor=%s detail=%s; see headrace dlq show",
+                    len(snapshot.dead),
+                    last.reason,
+                    last.key,
+                    last.detail,
+                )
             blobs = stage(
                 self._store,
                 seq=seq,

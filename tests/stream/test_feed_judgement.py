@@ -159,3 +159,9 @@ def test_event_ids_hash_text_of_any_make_alike_and_refuse_nulls() -> None:
         assert faults.errors().reasons == ("null_event_id",)
     assert found[0] == found[1] == found[2]
     assert len(set(found[0])) == 3
+
+
+def test_detail_of_a_bad_row_stays_short() -> None:
+    faults = Faults(2)
+    faults.add_all("wrong_type", "x" * 20_000)
+    assert [len(detail) for detail in faults.errors().details] == [500, 500]
