@@ -56,7 +56,12 @@ def run_until(arguments: Sequence[str], stop: threading.Event, faults: FaultPoin
         return
     metrics = PublisherMetrics()
     if args.metrics_port:
-        start_http_server(args.metrics_port, addr=args.metrics_host, registry=metrics.registry)
+        try:
+            start_http_server(args.metrics_port, addr=args.metrics_host, registry=metrics.registry)
+        except OSError as error:
+            raise OSError(
+                error.errno, error.strerror, f"metrics port {args.metrics_host}:{args.metrics_port}"
+            ) from None
     command = (sys.executable, "-m", "publisher", args.config, "--log-level", args.log_level, "--task")
     how = Invocation(command=command, unpin=args.resume, once=args.once, pid=os.getpid(), clock_ms=_now_ms)
     follow(config, store, how, stop, metrics)

@@ -60,29 +60,33 @@ class Trainer:
         self._loss = torch.zeros(())
         self._learned = False
         self._feed: Feed | None = None
+        self._kept: Prepared | None = None
 
     def run(self, prefetcher: Prefetcher, feed: Feed) -> bool:
         """Run over one pass of the source; True when it ended, False when something else ended the run.
 
         1. take a batch  2. vote with the other ranks  3. commit what was learnt before it, when due
         4. learn from it  5. move the position
+        While some rank waits for its batch (see TrainOptions.in_step), the others keep theirs.
         """
         self._feed = feed
         self._desk.follow(feed)
         self._learner.dense.epochs = self._position.epoch
         while True:
-            prepared, waited = self._take(prefetcher)
+            prepared, waited = (self._kept, 0.0) if self._kept is not None else self._take(prefetcher)
             decision = self._workers.decide(self._vote(prepared, finished=prefetcher.finished))
             self._desk.settle()
             if decision.commit:
                 self._desk.commit_when_free(others_busy=decision.busy)
+            self._kept = prepared if decision.waiting and _holds_rows(prepared) else None
             started = self._clock()
-            if decision.rows:
+            learns = decision.rows > 0 and not decision.waiting
+            if learns:
                 self._learn(prepared, decision)
-            if prepared is not None:
+            if prepared is not None and self._kept is None:
                 self._position.advance(prepared.cut)
                 self._monitor.step(prepared.cut, seconds=self._clock() - started, waited=waited)
-            if decision.rows:
+            if learns:
                 self._log()
             if decision.stop or self._done():
                 return False
@@ -116,6 +120,7 @@ class Trainer:
             commit=self._desk.due(),
             busy=self._desk.busy,
             joining=self._desk.joining(),
+            waiting=self._options.in_step and not finished and not _holds_rows(prepared) and self._schedule is None,
         )
 
     def _learn(self, prepared: Prepared | None, decision: Decision) -> None:
@@ -154,3 +159,7 @@ class Trainer:
         rates = {f"dense_{number}": rate for number, rate in enumerate(learner.dense.rates())}
         rates |= {f"sparse_{number}": group["lr"] for number, group in enumerate(learner.fused.param_groups[:1])}
         self._summaries.state(step, learner.half.named_parameters(), rates)
+
+
+def _holds_rows(prepared: Prepared | None) -> bool:
+    return prepared is not None and prepared.batch is not None

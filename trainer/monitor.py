@@ -57,7 +57,10 @@ class Monitor:
         self._server: WSGIServer | None = None
         self._thread: threading.Thread | None = None
         if port:
-            self._server, self._thread = start_http_server(port, addr=host, registry=self.registry)
+            try:
+                self._server, self._thread = start_http_server(port, addr=host, registry=self.registry)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, f"metrics port {host}:{port}") from None
 
     def step(self, cut: Cut, *, seconds: float, waited: float) -> None:
         """Count one cut of the feed."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.sources import is_unbounded
 from trainer.errors import TrainerConfigError
 from trainer.marks import Marks
 
@@ -48,6 +49,7 @@ class TrainOptions:
     norm_type: float
     seed: int
     prefetch: int
+    in_step: bool  # ranks wait for each other's batches, which come or end: cut by count, from a bounded source
     drop_remainder: bool
 
     @classmethod
@@ -83,5 +85,6 @@ class TrainOptions:
             norm_type=clip.norm_type,
             seed=config.seed,
             prefetch=config.stream_config.prefetch_batches,
+            in_step=not is_unbounded(config) and not config.stream_config.linger_ms,
             drop_remainder=data.drop_remainder,
         )

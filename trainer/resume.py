@@ -40,7 +40,7 @@ def resume(
     check_fits(commit, learner, explain)
     learner.tables.load(restored.tables)
     restore(learner.half, learner.dense, restored.dense)
-    _restore_metrics(learner, restored.dense, workers.rank)
+    _restore_metrics(learner, restored.dense, workers)
     if not restore_rng(workers.rank, restored.dense):
         torch.manual_seed(seed + commit.step + workers.rank)
     logger.info("restored seq=%d step=%d", commit.seq, commit.step)
@@ -83,11 +83,14 @@ def _progress(restored: Restored, workers: Workers) -> Progress:
     return progress
 
 
-def _restore_metrics(learner: Learner, dense: Mapping[str, np.ndarray], rank: int) -> None:
-    """Rank 0 takes over what all ranks had counted, so that the sum over ranks stays the same."""
-    progressive = _by_rank(METRICS, dense)
-    total = merge([progressive[owner] for owner in sorted(progressive)])
-    learner.metrics.load(total if rank == 0 else blank(total))
+def _restore_metrics(learner: Learner, dense: Mapping[str, np.ndarray], workers: Workers) -> None:
+    """Each rank goes on with its own counts; in a world of another size rank 0 does with those of all."""
+    rank, progressive = workers.rank, _by_rank(METRICS, dense)
+    if progressive.keys() == set(range(workers.world_size)):
+        learner.metrics.load(progressive[rank])
+    else:
+        total = merge([progressive[owner] for owner in sorted(progressive)])
+        learner.metrics.load(total if rank == 0 else blank(total))
     learner.model.load_train_metric_state(_by_rank(TRAIN_METRICS, dense).get(rank, {}))
 
 

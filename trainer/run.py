@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from types import FrameType
+from types import FrameType, TracebackType
 
 import torch
 
@@ -42,7 +42,7 @@ from trainer.replaying import Recording, read_recording
 from trainer.resume import resume
 from trainer.summaries import Summaries
 from trainer.upkeep import Upkeep, lock_directory, start_child
-from trainer.workers import Rank, Workers
+from trainer.workers import Rank, Workers, naming_lost_ranks
 
 logger = logging.getLogger(__name__)
 
@@ -76,18 +76,18 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         torch.set_num_threads(launch.threads)
     features = create_features(config)
     store = open_store(options.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), launch.faults)
-    with ExitStack() as stack:
+    with naming_lost_ranks(launch.rank.rank), ExitStack() as stack:
         logger.info("stage=imported")
         if launch.rank.rank == 0 and not launch.standby:
-            _hold(config, store, launch, stop, stack)
+            _hold(config, store, launch, stack)
         workers = Workers(launch.rank)
         logger.info("stage=joined")
-        stack.callback(workers.close)
+        stack.push(partial(_leave, workers))
         learner = create_learner(config, features, device=torch.device("cpu"), faults=launch.faults)
         logger.info("stage=built")
-        if launch.rank.rank == 0 and launch.standby:
+        if launch.standby:
             # Whatever needs no commit is done by then: the other trainer may be gone at any moment.
-            _hold(config, store, launch, stop, stack)
+            _stand_by(config, store, launch, workers, stack, stop)
         writer = _open_writer(store, launch) if workers.rank == 0 else None
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         explain = partial(what_changed, store, features=features)
@@ -173,22 +173,15 @@ def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _hold(config: EasyRecConfig, store: Store, launch: Launch, stop: threading.Event, stack: ExitStack) -> None:
+def _hold(config: EasyRecConfig, store: Store, launch: Launch, stack: ExitStack) -> None:
     """Hold the model directory, as far as locks reach: see checkpointer/lock.py."""
     directory = lock_directory(config, store)
     lock: ProcessLock
-    if not directory and launch.standby:
-        raise TrainerConfigError(
-            f"a standby waits for a lock, and {store.url} has none; set checkpoint_config.lock_dir to a folder that "
-            "both trainers see"
-        )
     if not directory:
         logger.info("no lock url=%s: the producer epoch alone fences an older trainer", store.url)
         return
     if launch.take_over:
         lock = take_over(directory, TRAINER_LOCK, launch.host)
-    elif launch.standby:
-        lock = wait_for(directory, TRAINER_LOCK, launch.host, pause=lambda: _pause(stop))
     else:
         remedy = "stop it, or pass --take-over to fence it"
         lock = acquire(directory, TRAINER_LOCK, launch.host, remedy=remedy)
@@ -196,9 +189,37 @@ def _hold(config: EasyRecConfig, store: Store, launch: Launch, stop: threading.E
     logger.info("stage=held")
 
 
-def _pause(stop: threading.Event) -> None:
-    if stop.wait(0.05):
-        raise KeyboardInterrupt
+def _stand_by(
+    config: EasyRecConfig, store: Store, launch: Launch, workers: Workers, stack: ExitStack, stop: threading.Event
+) -> None:
+    """Rank 0 waits for the lock, however long; it tells the others so, whose patience for an answer is bounded."""
+    directory = lock_directory(config, store)
+    if not directory:
+        raise TrainerConfigError(
+            f"a standby waits for a lock, and {store.url} has none; set checkpoint_config.lock_dir to a folder that "
+            "both trainers see"
+        )
+
+    def pause() -> None:
+        stopped = stop.wait(0.05)
+        workers.gather(b"stop" if stopped else b"wait")
+        if stopped:
+            raise KeyboardInterrupt
+
+    if workers.rank == 0:
+        stack.callback(wait_for(directory, TRAINER_LOCK, launch.host, pause=pause).release)
+        logger.info("stage=held")
+        workers.gather(b"go")
+        return
+    while (told := workers.gather(b"")[0]) != b"go":
+        if told == b"stop":
+            raise KeyboardInterrupt
+
+
+def _leave(
+    workers: Workers, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+) -> None:
+    workers.close(together=kind is None)
 
 
 def _open_writer(store: Store, launch: Launch) -> Writer:

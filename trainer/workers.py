@@ -1,6 +1,9 @@
 """The group of trainer processes: one small exchange per step, and one channel of its own for commits."""
 
 import datetime
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +12,8 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
 from trainer.errors import WorkerError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,10 +35,11 @@ class Vote:
     commit: bool
     busy: bool
     joining: bool = False
+    waiting: bool = False
 
     def pack(self) -> np.ndarray:
-        """Return int64[7]."""
-        flags = [self.finished, self.stop, self.commit, self.busy, self.joining]
+        """Return int64[8]."""
+        flags = [self.finished, self.stop, self.commit, self.busy, self.joining, self.waiting]
         return np.array([self.rows, self.event_time_ms, *flags], dtype=np.int64)
 
 
@@ -47,18 +53,20 @@ class Decision:
     stop: bool
     commit: bool
     busy: bool
+    waiting: bool  # nobody learns: some rank's next batch is still to come
     event_times_ms: tuple[int, ...]  # of each rank
 
     @classmethod
     def of(cls, votes: np.ndarray) -> "Decision":
-        """Decide from int64[world, 7].
+        """Decide from int64[world, 8].
 
         Rank 0's clock says when a commit is due; any rank may ask for one in which new partitions join, or stop.
 
         >>> a = Vote(rows=3, event_time_ms=5, finished=False, stop=False, commit=True, busy=False)
         >>> b = Vote(rows=0, event_time_ms=9, finished=True, stop=False, commit=False, busy=False)
-        >>> Decision.of(np.stack([a.pack(), b.pack()]))
-        Decision(rows=3, event_time_ms=9, finished=False, stop=False, commit=True, busy=False, event_times_ms=(5, 9))
+        >>> Decision.of(np.stack([a.pack(), b.pack()]))  # doctest: +NORMALIZE_WHITESPACE
+        Decision(rows=3, event_time_ms=9, finished=False, stop=False, commit=True, busy=False, waiting=False,
+                 event_times_ms=(5, 9))
         """
         return cls(
             rows=int(votes[:, 0].sum()),
@@ -67,6 +75,7 @@ class Decision:
             stop=bool(votes[:, 3].any()),
             commit=bool(votes[0, 4]) or bool(votes[:, 6].any()),
             busy=bool(votes[:, 5].any()),
+            waiting=bool(votes[:, 7].any()),
             event_times_ms=tuple(int(time) for time in votes[:, 1]),
         )
 
@@ -94,10 +103,8 @@ class Workers:
         if self.world_size == 1:
             return Decision.of(mine[None, :])
         votes = [torch.empty(len(mine), dtype=torch.int64) for _ in range(self.world_size)]
-        try:
+        with naming_lost_ranks(self.rank):
             dist.all_gather(votes, torch.from_numpy(mine))
-        except RuntimeError as error:
-            raise WorkerError(f"rank {self.rank} lost the other ranks before a step: {error}") from error
         return Decision.of(torch.stack(votes).numpy())
 
     def any(self, flag: bool) -> bool:
@@ -105,13 +112,18 @@ class Workers:
         if self.world_size == 1:
             return flag
         total = torch.tensor([int(flag)])
-        dist.all_reduce(total)
+        with naming_lost_ranks(self.rank):
+            dist.all_reduce(total)
         return bool(total.item())
 
     def gather(self, payload: bytes) -> list[bytes]:
         """Give every rank's `payload` to every rank, in rank order; for the commit thread."""
         if self.world_size == 1:
             return [payload]
+        with naming_lost_ranks(self.rank):
+            return self._gather(payload)
+
+    def _gather(self, payload: bytes) -> list[bytes]:
         sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world_size)]
         dist.all_gather(sizes, torch.tensor([len(payload)]), group=self._commits)
         longest = max(int(size) for size in sizes)
@@ -121,8 +133,27 @@ class Workers:
         dist.all_gather(parts, mine, group=self._commits)
         return [part.numpy()[: int(size)].tobytes() for part, size in zip(parts, sizes, strict=True)]
 
-    def close(self) -> None:
-        """Leave the group together; without the barrier a rank that is still sending may abort."""
-        if self.world_size > 1:
-            dist.barrier()
+    def close(self, *, together: bool = True) -> None:
+        """Leave the group together; without the barrier a rank that is still sending may abort.
+
+        A rank that failed leaves alone: the others are elsewhere, and learn of it by its leaving.
+        """
+        if self.world_size > 1 and together:
+            with naming_lost_ranks(self.rank):
+                dist.barrier()
         dist.destroy_process_group()
+
+
+@contextmanager
+def naming_lost_ranks(rank: int) -> Iterator[None]:
+    """Turn what gloo says of a lost connection, here or below TorchRec, into a WorkerError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "gloo" not in str(error).lower() and not isinstance(error, dist.DistError):
+            raise
+        logger.debug("rank=%d collective failed error=%s", rank, error)
+        raise WorkerError(
+            f"rank {rank} lost another rank, which ended or did not answer in time: see what that one says, and "
+            "start all ranks again"
+        ) from error

@@ -119,5 +119,5 @@ class Process:
         os.kill(self.pid, number)
 
     def text(self) -> str:
-        """What its log holds."""
-        return self.log.read_text(errors="replace")
+        """What its log holds so far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
