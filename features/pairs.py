@@ -113,10 +113,11 @@ def _cut(elements: Elements, how: PairSplitting, count: int) -> Pairs:
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def same(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
-    """Whether two slices hold the same bytes."""
-    if a_end - a_start != b_end - b_start:
+    """Whether two slices hold the same bytes; from the end, since keys rather begin alike."""
+    size = a_end - a_start
+    if size != b_end - b_start:
         return False
-    for i in range(a_end - a_start):  # noqa: SIM110 (numba compiles no generator)
+    for i in range(size - 1, -1, -1):  # noqa: SIM110 (numba compiles no generator)
         if a[a_start + i] != b[b_start + i]:
             return False
     return True
