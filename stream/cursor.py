@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote
 
 from protos import commit_pb2
 
@@ -47,7 +48,8 @@ class Cursor:
     @property
     def text(self) -> str:
         """`topic/topic id/partition/offset/row`: unique per row, the key of its dead letter."""
-        return f"{self.topic}/{self.topic_id}/{self.partition}/{self.offset}/{self.row}"
+        # The ids that brokers give are base64, which has slashes.
+        return f"{self.topic}/{quote(self.topic_id, safe='+=')}/{self.partition}/{self.offset}/{self.row}"
 
     def at(self, offset: int, row: int = 0, leader_epoch: int | None = None) -> Cursor:
         """The same partition at another place."""
@@ -84,4 +86,4 @@ class Cursor:
         if len(parts) != 5:
             raise ValueError(f"{text!r} is not a cursor: expected topic/topic id/partition/offset/row")
         topic, topic_id, partition, offset, row = parts
-        return cls(topic=topic, topic_id=topic_id, partition=int(partition), offset=int(offset), row=int(row))
+        return cls(topic=topic, topic_id=unquote(topic_id), partition=int(partition), offset=int(offset), row=int(row))

@@ -76,7 +76,7 @@ class Loop:
     port: int = 0
     starts: int = 0
 
-    def start(self, *names: str) -> None:
+    def start(self, *names: str, options: tuple[str, ...] = ()) -> None:
         self.port = free_port() if "replica" in names else self.port
         self.starts += 1
         arguments = {
@@ -87,7 +87,10 @@ class Loop:
         env = {**os.environ, "OMP_NUM_THREADS": "1"}
         for name in names:
             logs = self.folder / f"logs-{self.starts}"
-            self.children[name] = spawn(name, ["headrace", *arguments[name]], logs=logs, env=env)
+            self.children[name] = spawn(name, ["headrace", *arguments[name], *options], logs=logs, env=env)
+
+    def log(self, name: str) -> str:
+        return self.children[name].log.read_text(errors="replace")
 
     def kill(self, *names: str) -> None:
         for name in names:

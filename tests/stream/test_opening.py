@@ -51,8 +51,10 @@ def test_open_source_reads_the_topic_of_a_path(embedded_broker) -> None:
 
 
 def test_open_source_names_what_it_cannot_read() -> None:
-    with pytest.raises(SourceError, match="OdpsDataset cannot be read yet"):
-        open_source(_config(data_pb2.OdpsDataset, "odps://p/tables/t"))
+    config = _config(data_pb2.OdpsDataset, "odps://p/tables/t")
+    config.data_config.odps_config_file = "/nowhere/odps.ini"
+    with pytest.raises(SourceError, match=r"account file /nowhere/odps\.ini cannot be read"):
+        open_source(config)
     with pytest.raises(SourceError, match=r"stream_config\.brokers is empty"):
         open_source(_config(data_pb2.KafkaDataset))
 
@@ -107,8 +109,10 @@ def test_decoders_name_what_they_lack(form: int, message: str) -> None:
         make_decoder(config, None)
 
 
-def test_cursor_survives_proto_and_text() -> None:
-    cursor = Cursor(topic="s3://bucket/a/*.parquet", partition=3, topic_id="x-1", leader_epoch=7, offset=1 << 40, row=9)
+@pytest.mark.parametrize("topic_id", ["", "x-1", "AaIsk9vcfBOZIIAOu2/cDQ", "a+b/%2F=="])
+def test_cursor_survives_proto_and_text(topic_id: str) -> None:
+    topic = "s3://bucket/a/*.parquet"
+    cursor = Cursor(topic=topic, partition=3, topic_id=topic_id, leader_epoch=7, offset=1 << 40, row=9)
     assert Cursor.from_proto(cursor.to_proto()) == cursor
     assert Cursor.from_text(cursor.text) == cursor.at(cursor.offset, cursor.row, leader_epoch=-1)
     assert Cursor.from_proto(commit_pb2.Cursor(topic="t")).leader_epoch == -1
