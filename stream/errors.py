@@ -15,6 +15,7 @@ StreamError
 │   ├── DeadLetterRateError  too large a share of the rows is bad
 │   └── CutReplayError       recorded cuts do not fit the rows
 ├── ReplayError              events that cannot be replayed
+├── WriteError               rows that cannot be written as asked
 └── EmbeddedBrokerError      the embedded broker does not start, or stopped
 """
 
@@ -79,6 +80,10 @@ class CutReplayError(FeedError):
 
 class ReplayError(StreamError):
     """Events that cannot be replayed."""
+
+
+class WriteError(StreamError):
+    """Rows that cannot be written as asked."""
 
 
 class EmbeddedBrokerError(StreamError):

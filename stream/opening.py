@@ -17,6 +17,7 @@ from stream.errors import SourceError
 from stream.files import Reading
 from stream.kafka import KafkaSource
 from stream.kafka_options import KafkaOptions
+from stream.odps_table import OdpsOptions, read_account
 from stream.parquet import open_parquet
 from stream.shuffle import Shuffle
 from stream.source import Clock, Source
@@ -41,7 +42,22 @@ def open_configured(
         return open_parquet(path, columns=columns, declared=declared_schema(config.data_config), reading=reading)
     if kind == data_pb2.CsvDataset:
         return open_csv(path, _csv_options(config.data_config, columns, reading))
-    raise SourceError(f"dataset_type {data_pb2.DatasetType.Name(kind)} cannot be read yet: use Kafka, Parquet or CSV")
+    # Replicas and most trainers never need pyodps.
+    from stream.odps import OdpsSource
+
+    declared = declared_schema(config.data_config)
+    return OdpsSource(path, odps_options(config.data_config), columns=columns, declared=declared)
+
+
+def odps_options(config: data_pb2.DataConfig) -> OdpsOptions:
+    """How tables of MaxCompute are reached; reads the account's file."""
+    return OdpsOptions(
+        account=read_account(config.odps_config_file),
+        quota=config.odps_data_quota_name,
+        compression=config.odps_data_compression,
+        immutable=config.odps_immutable,
+        ordered=config.is_orderby_partition,
+    )
 
 
 def _shuffle(config: EasyRecConfig, epoch: int) -> Shuffle | None:

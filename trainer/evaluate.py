@@ -74,18 +74,25 @@ def predict(
     reserved: tuple[str, ...] = (),
     seq: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the `reserved` columns of the input beside the predictions (all, or `columns`), batch by batch."""
+    """Yield the `reserved` columns of the input beside the predictions (all, or `columns`), batch by batch.
+
+    ALL_COLUMNS in the first place of `reserved` stands for all columns; ALL_EFFECTIVE_COLUMNS for those that features
+    need. A prediction replaces a reserved column of its name.
+    """
     features = create_features(config)
     workers = Workers(Rank())
     try:
         learner, _ = _restored(config, features, workers, seq)
         wrapper = PredictWrapper(learner.model, columns=columns)
-        needed = list(dict.fromkeys([*features.input_columns, *reserved]))
+        everything = reserved[:1] == ("ALL_COLUMNS",)
+        if reserved[:1] == ("ALL_EFFECTIVE_COLUMNS",):
+            reserved = tuple(dict.fromkeys([*features.input_columns, *reserved[1:]]))
+        needed = None if everything else list(dict.fromkeys([*features.input_columns, *reserved]))
         for rows, _ in _cuts(config, features, path, needed, serving=True):
             if not rows.num_rows:
                 continue
             predictions = wrapper(features.parse(rows, labels=False))
-            kept = {name: rows.column(name) for name in reserved}
+            kept = {name: rows.column(name) for name in (rows.schema.names if everything else reserved)}
             yield pa.RecordBatch.from_pydict(kept | {name: _column(value) for name, value in predictions.items()})
     finally:
         workers.close()
@@ -108,7 +115,7 @@ def _restored(config: EasyRecConfig, features: FeatureSet, workers: Workers, seq
 
 
 def _cuts(
-    config: EasyRecConfig, features: FeatureSet, path: str, columns: list[str], *, serving: bool = False
+    config: EasyRecConfig, features: FeatureSet, path: str, columns: list[str] | None, *, serving: bool = False
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Batches of the bounded input at `path`, and how many rows each left out."""
     bounded = EasyRecConfig()

@@ -25,12 +25,20 @@ def add(commands: Commands) -> None:
         commands,
         "predict",
         run_predict,
-        summary="predict rows with a commit, into a Parquet file in the order of the input",
+        summary="predict rows with a commit, into Parquet, CSV or a MaxCompute table, in the order of the input",
         example="headrace predict pipeline.config --input rows.parquet --output scores.parquet --reserve item_id",
     )
     predict.add_argument("--input", required=True, metavar="PATH")
-    predict.add_argument("--output", required=True, type=Path, metavar="FILE")
-    predict.add_argument("--reserve", default="", metavar="COLUMNS", help="input columns to keep, separated by commas")
+    predict.add_argument("--output", required=True, metavar="FILE", help="a path, an fsspec URL or odps://...")
+    predict.add_argument(
+        "--format", default="", choices=["", "parquet", "csv", "odps"], help="default: by the output's name"
+    )
+    predict.add_argument(
+        "--reserve",
+        default="",
+        metavar="COLUMNS",
+        help="input columns to keep, separated by commas; ALL_COLUMNS; ALL_EFFECTIVE_COLUMNS: what features need",
+    )
     predict.add_argument("--columns", default="", metavar="NAMES", help="only these predictions, separated by commas")
     export = add_command(
         commands,
@@ -69,17 +77,18 @@ def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
 def run_predict(args: argparse.Namespace, out: TextIO) -> int:
     """Write the predictions."""
     from headrace.checked import load_checked, reading_from
-    from headrace.parquet_file import write_whole
+    from stream.writing import write_rows
     from trainer.evaluate import predict
 
+    config = reading_from(load_checked(args.config), args.input)
     batches = predict(
-        reading_from(load_checked(args.config), args.input),
+        config,
         path=args.input,
         columns=_names(args.columns),
         reserved=_names(args.reserve),
         seq=args.seq,
     )
-    rows = write_whole(args.output, batches)
+    rows = write_rows(args.output, batches, config, args.format)
     out.write(f"wrote {rows} rows to {args.output}\n")
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,8 +18,12 @@ from stream.decode_arrow import ArrowStreamDecoder
 from stream.kafka import KafkaSource
 from stream.kafka_options import KafkaOptions
 from stream.memory import MemorySource
+from stream.odps import OdpsSource
+from stream.odps_table import OdpsOptions, read_account
 from stream.parquet import open_parquet
 from stream.source import Chunk, Source
+
+from ..stream.odps_stand_in import Table, running
 
 ROWS = 11
 PER_MESSAGE = 4
@@ -106,9 +111,32 @@ def _csv(folder: Path, with_header: bool) -> Case:
     return Case(open=start, grow=None)
 
 
-@pytest.fixture(params=["memory", "parquet", "csv", "csv-header", "embedded", "kafka"])
+@pytest.fixture
+def odps(tmp_path: Path) -> Iterator[Case]:
+    """A table with two partitions, behind the calls of pyodps."""
+    with running() as stand_in:
+        rows = {f"dt={p}": pa.Table.from_batches(_batches(p)) for p in range(2)}
+        stand_in.tables["clicks"] = Table({"id": "bigint", "name": "string"}, ["dt"], rows)
+        options = OdpsOptions(account=read_account(stand_in.account_file(tmp_path)), compression="UNCOMPRESSED")
+
+        def start(columns: list[str] | None = None) -> Source:
+            return OdpsSource("odps://p/tables/clicks/dt=0&dt=1", options, columns=columns, rows_per_block=4)
+
+        yield Case(open=start, grow=None)
+
+
+@pytest.fixture(params=["memory", "parquet", "csv", "csv-header", "csv-packed", "odps", "embedded", "kafka"])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
     match request.param:
+        case "odps":
+            case: Case = request.getfixturevalue("odps")
+            return case
+        case "csv-packed":
+            case = _csv(tmp_path, with_header=True)
+            for file in tmp_path.glob("*.csv"):
+                (tmp_path / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+                file.unlink()
+            return case
         case "parquet":
             return _parquet(tmp_path)
         case "csv" | "csv-header":

@@ -1,0 +1,109 @@
+"""Rows into files and tables: prediction output as Parquet, CSV or a table of MaxCompute, whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import fsspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from fsspec.core import url_to_fs
+
+from protos import data_pb2
+from protos.pipeline_pb2 import EasyRecConfig
+from stream.errors import WriteError
+
+PARQUET, CSV, ODPS = "parquet", "csv", "odps"
+
+
+class _Sink(Protocol):
+    def write_batch(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def write_rows(path: str, batches: Iterable[pa.RecordBatch], config: EasyRecConfig, form: str = "") -> int:
+    """Write `batches` to a path or fsspec URL, replacing what was there; return the number of rows.
+
+    `form` is parquet, csv or odps; "" is what the path says, else what the data set is (Parquet for a topic). Raise
+    WriteError where there are no rows, or the format cannot hold them.
+    """
+    form = form or form_of(path, config)
+    given = iter(batches)
+    first = next(given, None)
+    if first is None:
+        raise WriteError(f"there are no rows to write to {path}; check the input")
+    rows = itertools.chain([first], given)
+    if form == ODPS:
+        from stream.odps_write import write_table
+
+        return write_table(path, first.schema, rows, config)
+    return _write_file(path, first.schema, rows, form)
+
+
+def form_of(path: str, config: EasyRecConfig) -> str:
+    """The format of an output path.
+
+    >>> form_of("s3://bucket/scores.csv", EasyRecConfig())
+    'csv'
+    """
+    if path.startswith("odps://"):
+        return ODPS
+    for form in (PARQUET, CSV):
+        if path.endswith(f".{form}"):
+            return form
+    return CSV if config.data_config.dataset_type == data_pb2.CsvDataset else PARQUET
+
+
+def _write_file(path: str, schema: pa.Schema, rows: Iterable[pa.RecordBatch], form: str) -> int:
+    if form == CSV:
+        _check_flat(path, schema)
+    fs, target = _locate(path)
+    folder, _, name = target.rpartition("/")
+    staged = f"{folder}/.{name}.part" if folder else f".{name}.part"
+    try:
+        if folder:
+            fs.makedirs(folder, exist_ok=True)
+        try:
+            with fs.open(staged, "wb") as file:
+                count = _fill(_CREATE[form](file, schema), rows)
+            fs.mv(staged, target)
+        finally:
+            if fs.exists(staged):
+                fs.rm(staged)
+    except OSError as error:
+        raise WriteError(f"{path} cannot be written: {error}") from error
+    return count
+
+
+def _fill(sink: _Sink, rows: Iterable[pa.RecordBatch]) -> int:
+    count = 0
+    try:
+        for batch in rows:
+            sink.write_batch(batch)
+            count += batch.num_rows
+    finally:
+        sink.close()
+    return count
+
+
+_CREATE: dict[str, Callable[[object, pa.Schema], _Sink]] = {PARQUET: pq.ParquetWriter, CSV: pa.csv.CSVWriter}
+
+
+def _locate(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    try:
+        fs, target = url_to_fs(path)
+    except (OSError, ValueError, ImportError) as error:
+        raise WriteError(f"{path} cannot be written: {error}") from None
+    if fs.isdir(target):
+        raise WriteError(f"{path} is a folder; name a file in it")
+    return fs, target
+
+
+def _check_flat(path: str, schema: pa.Schema) -> None:
+    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+    if nested:
+        raise WriteError(f"{path}: CSV cannot hold the lists of {', '.join(nested)}; write Parquet, or leave them out")
