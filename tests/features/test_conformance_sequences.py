@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from features import BASE, FeatureConfigError, FeatureSet
 from features.generator import Dense, Sparse, Steps
 
 Build = Callable[..., FeatureSet]
-Cells = list[object] | pa.Array
+Cells: TypeAlias = object
 
 
 def make(build: Build, config: str, columns: dict[str, Cells], *, mode: str = "FG_NORMAL", data: str = "") -> Steps:
@@ -41,7 +42,8 @@ def numbers(made: Steps) -> tuple[list[float], list[int]]:
 
 
 def narrow(values: list[float]) -> list[float]:
-    return np.array(values, np.float32).tolist()
+    found: list[float] = np.array(values, np.float32).tolist()
+    return found
 
 
 def simple(kind: str, options: str, expression: str = 'expression: "item:f"') -> str:

@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from features.expression import Operand, compile_expression
 from features.expression.program import BLOCK_ROWS
 
 Build = Callable[..., FeatureSet]
-Cells = list[object] | pa.Array
+Cells: TypeAlias = object
 
 
 def value(text: str, **variables: float) -> float:
@@ -172,7 +173,7 @@ def _choice(parts: tuple[Formula, Formula, Formula]) -> Formula:
     )
 
 
-LEAVES = st.sampled_from([Formula(name, lambda row, name=name: row[name]) for name in "abc"]) | st.integers(0, 9).map(
+LEAVES = st.sampled_from([Formula(name, operator.itemgetter(name)) for name in "abc"]) | st.integers(0, 9).map(
     lambda number: Formula(str(number), lambda row: float(number))
 )
 FORMULAS = st.recursive(
@@ -224,7 +225,8 @@ def ids(features: FeatureSet, rows: pa.RecordBatch) -> tuple[list[int], list[int
 
 
 def narrow(values: list[float]) -> list[list[float]]:
-    return np.array(values, np.float32)[:, None].tolist()
+    found: list[list[float]] = np.array(values, np.float32)[:, None].tolist()
+    return found
 
 
 def test_expr_equals_the_reference(build: Build) -> None:
