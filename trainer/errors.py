@@ -3,6 +3,7 @@
 TrainerError
 ├── TrainerConfigError   the configuration cannot be trained
 ├── RestoreError         a commit does not fit this model
+├── DivergedError        the loss is not finite any more
 └── WorkerError          another rank failed, or its answer did not come in time
 """
 
@@ -17,6 +18,10 @@ class TrainerConfigError(TrainerError):
 
 class RestoreError(TrainerError):
     """A commit cannot be restored into this model."""
+
+
+class DivergedError(TrainerError):
+    """The loss is not finite; nothing of that step was learnt."""
 
 
 class WorkerError(TrainerError):

@@ -31,6 +31,7 @@ from recmodels.registry import create_model
 from recmodels.sharding import shard
 from recmodels.tables import ShardedTables
 from recmodels.wrappers import DenseHalf, TrainOutput, TrainWrapper
+from trainer.errors import DivergedError
 
 METRICS, TRAIN_METRICS, QUORUM = "metrics/", "train_metrics/", "marks/quorum_ms"
 
@@ -66,6 +67,11 @@ class Learner:
         self.sparse.set_rate(self.fused, self.dense.epochs if by_epoch else self.dense.batches)
         output: TrainOutput = self.wrapped(batch)
         total, (_, predictions, _) = output
+        if batch.size and not bool(torch.isfinite(total)):
+            raise DivergedError(
+                f"the loss is {total.item()}, nothing of this step was learnt: lower the learning rates or clip "
+                "gradients, and go on from a commit before it diverged with headrace log revert MODEL_DIR SEQ"
+            )
         self.dense.begin()
         torch.autograd.backward(total * scale)
         self.faults.reached("train.rows_updated")
