@@ -15,6 +15,7 @@ from features.columns import Columns, column, nested
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Generator, Made
 from features.plain import Plain
+from features.sampling.options import SamplerOptions
 from features.spec import Feature, Side
 from features.views import Views
 from protos import feature_pb2, pipeline_pb2
@@ -71,6 +72,10 @@ def with_masks(generators: list[Generator], config: pipeline_pb2.EasyRecConfig) 
     if not (data.sample_mask_prob or data.negative_sample_mask_prob):
         return generators
     names = _masked_names(config)
+    sampler = SamplerOptions.from_proto(config)
+    if sampler is not None and sampler.candidates is not None:
+        for name in sorted(name for name in names if name.startswith(sampler.candidates.prefix)):
+            raise FeatureConfigError(f"feature {name!r}: use_mask would hide all candidates of a row; leave it out")
     return [_masked(made) if made.feature.name in names else made for made in generators]
 
 

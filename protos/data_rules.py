@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from protos.data_pb2 import KafkaDataset
+from protos.data_pb2 import KafkaDataset, OdpsDataset, OdpsDatasetV1
 from protos.findings import Finding
 from protos.kafka_uri import is_kafka_uri
 from protos.nearest import suggestion
@@ -20,6 +20,7 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
     yield from _source(config)
     yield from _columns(config)
     yield from _labels(config)
+    yield from _costs(config)
     if reads_kafka(config):
         yield from _stream(config)
         yield from _security(config.stream_config.security)
@@ -37,14 +38,25 @@ def _source(config: EasyRecConfig) -> Iterator[Finding]:
             path="data_config.batch_size", value="0", text="trains nothing; give the rows of one batch of one rank"
         )
     if not data.HasField("dataset_type"):
-        text = "is not set; write ParquetDataset, CsvDataset or KafkaDataset"
+        text = "is not set; write ParquetDataset, CsvDataset, OdpsDataset or KafkaDataset"
         yield Finding(path="data_config.dataset_type", text=text)
     elif is_kafka_uri(path) and data.dataset_type != KafkaDataset:
         text = "contradicts a kafka:// train_input_path; write dataset_type: KafkaDataset"
         yield Finding(path="data_config.dataset_type", text=text)
+    elif path and path.startswith("odps://") != (data.dataset_type in (OdpsDataset, OdpsDatasetV1)):
+        text = "and dataset_type contradict each other; OdpsDataset reads odps:// paths, and it alone"
+        yield Finding(path="train_input_path", value=repr(path), text=text)
     elif data.dataset_type == KafkaDataset and path and not is_kafka_uri(path):
         text = "is no topic, as KafkaDataset needs; leave it empty and use stream_config, or write a kafka:// path"
         yield Finding(path="train_input_path", value=repr(path), text=text)
+
+
+def _costs(config: EasyRecConfig) -> Iterator[Finding]:
+    data = config.data_config
+    if data.batch_cost_size and not data.sample_cost_field:
+        yield Finding(path="data_config.batch_cost_size", text="needs sample_cost_field: the column of a row's cost")
+    if data.sample_cost_field and not data.batch_cost_size:
+        yield Finding(path="data_config.sample_cost_field", text="needs batch_cost_size: the costs of a batch together")
 
 
 def _columns(config: EasyRecConfig) -> Iterator[Finding]:

@@ -14,12 +14,11 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from protos import consistency, kafka_uri
-from protos.data_pb2 import ParquetDataset
 from protos.errors import ConfigError, Reason
 from protos.feature_pb2 import CustomFeature, IdFeature
 from protos.findings import Finding
 from protos.pipeline_pb2 import EasyRecConfig
-from protos.sources import is_unbounded, reads_kafka
+from protos.sources import brings_schema, is_unbounded, reads_kafka, reads_tables
 from protos.walk import SetField, set_fields
 
 
@@ -89,7 +88,8 @@ def _table() -> dict[tuple[str, str], tuple[Rule, ...]]:
 
 CONDITIONS: dict[str, Callable[[EasyRecConfig, Message], bool]] = {
     "kafka": lambda config, _: reads_kafka(config),
-    "parquet": lambda config, _: not reads_kafka(config) and config.data_config.dataset_type == ParquetDataset,
+    "odps": lambda config, _: reads_tables(config),
+    "schema": lambda config, _: brings_schema(config),
     "zch": lambda _, owner: isinstance(owner, IdFeature | CustomFeature) and owner.HasField("zch"),
     "unbounded": lambda config, _: is_unbounded(config),
 }

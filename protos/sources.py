@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from protos.data_pb2 import CsvDataset, FieldType, KafkaDataset, ParquetDataset
+from protos.data_pb2 import CsvDataset, FieldType, KafkaDataset, OdpsDataset, OdpsDatasetV1, ParquetDataset
 from protos.errors import ConfigError, Reason
 from protos.kafka_uri import is_kafka_uri
 from protos.nearest import suggestion
 from protos.pipeline_pb2 import EasyRecConfig
 
+_TABLES = (OdpsDataset, OdpsDatasetV1)
 _ALIASES = {"INT": "INT32", "BIGINT": "INT64"}
 
 
@@ -29,9 +30,16 @@ def needs_declared_columns(config: EasyRecConfig) -> bool:
     return not reads_kafka(config) and data.dataset_type == CsvDataset and not data.with_header
 
 
+def reads_tables(config: EasyRecConfig) -> bool:
+    """Whether training reads tables of MaxCompute."""
+    data = config.data_config
+    return not reads_kafka(config) and data.HasField("dataset_type") and data.dataset_type in _TABLES
+
+
 def brings_schema(config: EasyRecConfig) -> bool:
-    """Whether each file of the source says its own columns and types."""
-    return not reads_kafka(config) and config.data_config.dataset_type == ParquetDataset
+    """Whether each file or table of the source says its own columns and types."""
+    is_parquet = not reads_kafka(config) and config.data_config.dataset_type == ParquetDataset
+    return is_parquet or reads_tables(config)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,10 +28,12 @@ def changed(good: str, old: str, new: str) -> str:
         ("batch_size: 64", "batch_size: 0", "data_config.batch_size: 0 trains nothing"),
         ("dataset_type: KafkaDataset", "", "data_config.dataset_type: is not set"),
         (
-            "dataset_type: KafkaDataset",
-            "dataset_type: OdpsDataset",
-            "data_config.dataset_type: OdpsDataset is refused: ODPS",
+            'model_dir: "runs/model"',
+            'model_dir: "runs/model" train_input_path: "odps://p/tables/t"',
+            "train_input_path: 'odps://p/tables/t' and dataset_type contradict each other",
         ),
+        ("batch_size: 64", "batch_size: 64 batch_cost_size: 9", "batch_cost_size: needs sample_cost_field"),
+        ("batch_size: 64", 'batch_size: 64 sample_cost_field: "x"', "sample_cost_field: needs batch_cost_size"),
         ('label_fields: "clicked"', "", "data_config.label_fields: is empty"),
         (
             'label_fields: "clicked"',

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from protos.data_pb2 import ParquetDataset
+from protos.data_pb2 import OdpsDataset, ParquetDataset
 from protos.dispositions import CONDITIONS, Disposition, Report, check, rules_of
 from protos.errors import ConfigError
 from protos.pipeline_pb2 import EasyRecConfig
@@ -168,18 +168,22 @@ def test_check_depends_on_the_source(good: Callable[[], EasyRecConfig]) -> None:
     config.data_config.shuffle = True
     assert judged(check(config)) == [("data_config.shuffle", "no-op")]
     config.data_config.dataset_type = ParquetDataset
-    assert ("data_config.shuffle", "refused") in judged(check(config))
+    assert judged(check(config)) == [("data_config.input_fields", "mapped")]
+    config.data_config.is_orderby_partition = True
+    assert ("data_config.is_orderby_partition", "no-op") in judged(check(config))
+    config.data_config.dataset_type = OdpsDataset
+    assert judged(check(config)) == [("data_config.input_fields", "mapped"), ("data_config.shuffle", "no-op")]
 
 
 def test_check_names_a_repeated_field_once(good: Callable[[], EasyRecConfig]) -> None:
     config = good()
     config.data_config.dataset_type = ParquetDataset
-    assert judged(check(config)) == [("data_config.input_fields", "no-op")]
+    assert judged(check(config)) == [("data_config.input_fields", "mapped")]
 
 
 def test_report_raises_one_error_that_lists_them_all(good: Callable[[], EasyRecConfig]) -> None:
     config = good()
-    config.data_config.sample_mask_prob = 0.5
+    config.export_config.exporter_type = "best"
     config.train_config.delta_embedding_dump_config.SetInParent()
-    with pytest.raises(ConfigError, match=r"a\.config: (?s:.)*delta_embedding_dump_config(?s:.)*sample_mask_prob"):
+    with pytest.raises(ConfigError, match=r"a\.config: (?s:.)*delta_embedding_dump_config(?s:.)*exporter_type"):
         check(config).raise_for_errors("a.config")
