@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +29,11 @@ from headrace.demo import movielens
 from headrace.demo.client import Client
 from headrace.demo.processes import Child, free_port, spawn, wait_for
 from headrace.demo.producer import EventProducer
-from publisher.versions import read_current
+from publisher.versions import list_versions, read_current, read_version
 from stream.cursor import Cursor
 
 TOPIC, PER_MESSAGE, BATCH, LINGER_MS = "events", 32, 512, 50
-_COMPILE_S = 150
+_COMPILE_S = 120
 GOALS_S = {50: 0.5, 99: 1.5}
 _REPLACED = {"batch_size: 64": f"batch_size: {BATCH}", "linger_ms: 300": f"linger_ms: {LINGER_MS}"}
 
@@ -74,7 +75,7 @@ class Loop:
         self._sent = 0
         model = folder / "model"
         model.mkdir()
-        self._store = LocalStore(str(model))
+        self.store = LocalStore(str(model))
         config, port, logs = _write_config(folder, kafka.bootstrap, model, runtime), free_port(), folder / "logs"
         env = {"PATH": os.defpath, "HOME": str(Path.home()), "OMP_NUM_THREADS": "1"}
         self._children = [
@@ -110,7 +111,7 @@ class Loop:
         Compiling takes a core, at a low priority, for half a minute or more.
         """
         deadline = time.monotonic() + _COMPILE_S
-        while (version := read_current(self._store)) is None or runtime not in {a.runtime for a in version.artefacts}:
+        while (version := read_current(self.store)) is None or runtime not in {a.runtime for a in version.artefacts}:
             if time.monotonic() > deadline:
                 return "torch_script (still compiling)"
             self.send(1000, 1000)
@@ -127,7 +128,7 @@ class Loop:
 
     def log(self) -> CommitLog:
         """The trainer's commits."""
-        return CommitLog(self._store)
+        return CommitLog(self.store)
 
     def close(self) -> None:
         """Stop client and processes, in order."""
@@ -162,7 +163,7 @@ def staleness_s(appended: np.ndarray, answers: Sequence[tuple[int, float]]) -> n
 def measure(quick: bool) -> list[Figure]:
     """Find the load, measure at 95 % and at half of it."""
     runtime = "TORCH_SCRIPT" if quick else "AOT_INDUCTOR"
-    backlog, seconds = (100_000, (4.0, 4.0)) if quick else (300_000, (30.0, 60.0))
+    backlog, seconds = (100_000, (4.0, 4.0)) if quick else (300_000, (20.0, 45.0))
     folder = Path(tempfile.mkdtemp(prefix="headrace-staleness-"))
     with ApacheKafka(folder / "kafka") as kafka:
         kafka.create(TOPIC, f"{TOPIC}.dead")
@@ -177,12 +178,32 @@ def measure(quick: bool) -> list[Figure]:
             half = loop.send(0.5 * rate, int(0.5 * rate * seconds[1]))
         finally:
             loop.close()
+        path = _path(loop, kafka.append_times(TOPIC))
         answers = [(covered(loop.log(), seq), at) for seq, at in loop.client.observed.first_answer.items() if seq]
         known = staleness_s(kafka.append_times(TOPIC), answers)
         failed = loop.client.observed.failed
     shutil.rmtree(folder)
-    note = f"the trainer sustains {rate:,.0f} events/s; served by {served}, {failed} failed requests; {load()}"
+    note = f"the trainer sustains {rate:,.0f} events/s; served by {served}, {failed} failed requests; {path}; {load()}"
     return [*_figures("", half, known, note), *_figures("_at_95", near, known, note)]
+
+
+def _path(loop: Loop, appended: np.ndarray) -> str:
+    """Where the newest event of a version spends its time, over the versions that are kept: the last ones."""
+    log, store = loop.log(), loop.store
+    stages: list[list[float]] = []
+    for number in list_versions(store):
+        answered = loop.client.observed.first_answer.get(number)
+        if answered is None or not (count := covered(log, number)):
+            continue
+        committed, version = log.get(number).committed_ms, read_version(store, number)
+        times = [1e3 * appended[count - 1], committed, version.created_ms, 1e3 * answered]
+        stages.append([later - sooner for sooner, later in pairwise(times)])
+    commits = [commit.committed_ms for commit in log.commits()][-len(stages) :]
+    trained, published, served = np.median(np.array(stages), axis=0)
+    return (
+        f"medians of the newest event: committed {trained:.0f} ms after its append, version written {published:.0f} ms "
+        f"later, answered {served:.0f} ms later; a commit every {np.median(np.diff(commits)):.0f} ms"
+    )
 
 
 def _figures(suffix: str, phase: Phase, known: np.ndarray, note: str) -> list[Figure]:
