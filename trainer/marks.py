@@ -38,9 +38,14 @@ class Marks:
 
     @classmethod
     def from_proto(cls, train: TrainConfig) -> "Marks":
-        """Event times of the configuration are seconds, as in the peer's."""
+        """Event times of the configuration are seconds, as in the peer's.
+
+        The peer's default of 1000 steps marks nothing: each mark costs a whole base, and every commit of the log
+        restores as it is.
+        """
+        by_steps = train.HasField("save_checkpoints_steps") and not train.save_checkpoints_epochs
         return cls(
-            steps=0 if train.save_checkpoints_epochs else train.save_checkpoints_steps,
+            steps=train.save_checkpoints_steps if by_steps else 0,
             epochs=train.save_checkpoints_epochs,
             interval_ms=train.save_checkpoints_timestamp_interval * 1000,
             timestamps_ms=tuple(sorted(second * 1000 for second in train.save_checkpoints_timestamps)),

@@ -27,6 +27,10 @@ def test_steps_mark_the_commit_that_reaches_them(configure: Configure) -> None:
     assert [step for step, _ in kept_of(config)] == [5, 10]
 
 
+def test_nothing_is_marked_by_default(configure: Configure) -> None:
+    assert Marks.from_proto(configure().train_config) == Marks()
+
+
 def test_passes_mark_in_place_of_steps(configure: Configure) -> None:
     config = configure()
     config.train_config.num_epochs = 2
