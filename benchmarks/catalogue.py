@@ -47,7 +47,6 @@ SCRIPTS = (
             "features_bool_mask",
         ),
         threads=1,
-        cheap=True,
     ),
     Script(name="online_tax", figures=("online_tax",), threads=2),
     Script(name="online_tax_whole", figures=("online_tax_whole",), threads=2),
