@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from checkpointer.encoding import Encoding
-from features import Feature, FeatureSet, Side, create_features
+from features import Feature, FeatureSet, create_features
 from features.errors import FeatureError
 from protos import data_pb2, pipeline_pb2
 from protos.errors import ConfigError
@@ -144,12 +144,8 @@ def _shapes(layout: Layout, version: ServingVersion) -> tuple[TableShape, ...]:
 
 
 def _columns(features: FeatureSet) -> tuple[InputColumn, ...]:
-    """List the columns that requests carry; one is the user's when every feature that reads it says so."""
-    sides: dict[str, set[Side]] = {name: set() for name in features.input_columns}
-    for feature in features.features:
-        for name, side in zip(feature.inputs, feature.sides, strict=True):
-            sides[name].add(side)
-    return tuple(InputColumn(name=name, user=found == {Side.USER}) for name, found in sides.items())
+    """List the columns that requests carry, and which are the user's for every feature that reads them."""
+    return tuple(InputColumn(name=name, user=name in features.user_columns) for name in features.input_columns)
 
 
 def _inputs(config: pipeline_pb2.EasyRecConfig, features: FeatureSet) -> tuple[TensorSpec, ...]:
@@ -162,13 +158,16 @@ def _inputs(config: pipeline_pb2.EasyRecConfig, features: FeatureSet) -> tuple[T
             readers.setdefault(name, feature)
     return tuple(
         TensorSpec(
-            name=name, datatype=_WIRE_TYPES.get(declared.get(name, -1), _usual(readers[name], encoded)), shape=(-1,)
+            name=name,
+            datatype=_WIRE_TYPES.get(declared.get(name, -1), _usual(readers.get(name), encoded)),
+            shape=(-1,),
         )
         for name in features.input_columns
     )
 
 
-def _usual(feature: Feature, encoded: bool) -> str:
-    if feature.kind == "raw":
+def _usual(feature: Feature | None, encoded: bool) -> str:
+    """Text fits every feature; a column may have no reader but stubs."""
+    if feature is not None and feature.kind == "raw" and not feature.is_sequence:
         return "FP32"
     return "INT64" if encoded else BYTES

@@ -1,0 +1,170 @@
+"""`headrace features`, and that a row makes the same ids in training, offline and in a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from features import BASE, create_features
+from protos.load import load_config
+from publisher.replica.protocol import Tensor
+from publisher.replica.request import InputColumn, to_rows
+from stream import open_source
+
+CONFIG = """
+model_dir: "unused"
+train_config {
+  sparse_optimizer { rowwise_adagrad_optimizer { lr: 0.02 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} }
+}
+data_config { batch_size: 4 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clicked" }
+feature_configs { id_feature { feature_name: "user" expression: "user:user" embedding_dim: 4 zch { zch_size: 50 } } }
+feature_configs { id_feature { feature_name: "tags" expression: "item:tags" embedding_dim: 4 hash_bucket_size: 100 } }
+feature_configs { raw_feature { feature_name: "age" expression: "user:age" boundaries: [18, 40, 65] embedding_dim: 4 } }
+feature_configs { combo_feature { feature_name: "age_tag" expression: "feature:age" expression: "item:tags"
+  hash_bucket_size: 1000 embedding_dim: 4 } }
+feature_configs { expr_feature { feature_name: "gap" expression: "now - at"
+  variables: "user:now" variables: "item:at" } }
+feature_configs { custom_feature { feature_name: "near" operator_name: "EditDistance"
+  operator_lib_file: "pyfg/lib/libedit_distance.so" expression: "user:user" expression: "item:tags" } }
+feature_configs { sequence_feature { sequence_name: "clicks" sequence_length: 3
+  features { id_feature { feature_name: "tag" expression: "item:tag" hash_bucket_size: 100 value_dim: 0
+    embedding_dim: 4 } }
+  features { expr_feature { feature_name: "ago" expression: "now - at" variables: "user:now" variables: "item:at"
+    boundaries: [1, 10, 100] embedding_dim: 4 } } } }
+model_config {
+  feature_groups { group_name: "deep" feature_names: "user" feature_names: "tags" feature_names: "age"
+    feature_names: "age_tag" feature_names: "gap" feature_names: "near" group_type: DEEP }
+  multi_tower { towers { input: "deep" mlp { hidden_units: 4 } } final { hidden_units: 4 } }
+  losses { binary_cross_entropy {} }
+}
+"""
+USER = {"user": "ann", "age": 33.5, "now": 100, "clicks__tag": "a\x1db;c;;d", "clicks__at": "99;95;1;2"}
+ITEMS = {"tags": ["x\x1dyy", "", "zz", "aé"], "at": [98, 90, None, 1]}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A configuration, and rows of one user with several items."""
+    config, data = tmp_path / "pipeline.config", tmp_path / "rows.parquet"
+    config.write_text(CONFIG)
+    rows = {name: [value] * 4 for name, value in USER.items()} | ITEMS | {"clicked": [1.0, 0.0, 1.0, 0.0]}
+    pq.write_table(pa.table(rows), data)
+    return config, data
+
+
+def test_features_shows_what_the_first_rows_make(headrace: Callable[..., Any], files: tuple[Path, Path]) -> None:
+    config, data = files
+    ran = headrace("features", config, "--data", data, "--rows", "2")
+    assert ran.code == 0
+    assert "row 1" in ran.out and "row 2" not in ran.out
+    assert "age=33.5 -> [1]  (row age_emb[4])" in ran.out
+    assert "raw id of zch user_emb[50]" in ran.out
+    shown = json.loads(headrace("features", config, "--data", data, "--json").out)
+    assert len(shown) == 4
+    gap = next(item for item in shown[0]["features"] if item["feature"] == "gap")
+    assert (gap["inputs"], gap["made"]) == ({"now": 100, "at": 98}, 2.0)
+
+
+def test_features_tells_rows_that_cannot_be_used(headrace: Callable[..., Any], files: tuple[Path, Path]) -> None:
+    config, data = files
+    rows = pq.read_table(data)
+    at = rows.schema.get_field_index("now")
+    pq.write_table(rows.set_column(at, "now", pa.array(["100", "soon", "100", "100"])), data)
+    ran = headrace("features", config, "--data", data)
+    assert ran.code == 0
+    assert "row 1  cannot be used: feature " in ran.out and "'soon'" in ran.out
+    written = headrace("features", config, "--data", data, "--out", data.with_name("out.parquet"))
+    assert "4 rows, 1 of them cannot be used and are null" in written.out
+
+
+def test_features_compares_with_what_is_expected(headrace: Callable[..., Any], files: tuple[Path, Path]) -> None:
+    config, data = files
+    expected = data.with_name("expected.parquet")
+    assert headrace("features", config, "--data", data, "--out", expected).code == 0
+    same = headrace("features", config, "--data", data, "--compare", expected)
+    assert (same.code, same.out) == (0, "4 rows are equal in every feature\n")
+    table = pq.read_table(expected)
+    at = table.schema.get_field_index("age")
+    changed = table.set_column(at, "age", pa.array([[1], [1], [2], [1]])).drop_columns(["gap"])
+    pq.write_table(changed, expected)
+    other = headrace("features", config, "--data", data, "--compare", expected)
+    assert other.code == 1
+    assert "gap: no such column" in other.out
+    assert "age: 1 of 4 rows differ" in other.out and "row 2: [1], expected [2]" in other.out
+    pq.write_table(changed.slice(1), expected)
+    short = headrace("features", config, "--data", data, "--compare", expected)
+    assert short.code == 2 and "has 3 rows" in short.errors
+
+
+def request() -> pa.RecordBatch:
+    """The rows as a request carries them: one row of the user, as many of items as there are."""
+    wanted = [InputColumn(name=name, user=True) for name in USER] + [
+        InputColumn(name=name, user=False) for name in ITEMS
+    ]
+    at = np.array([98, 90, 0, 1])
+    tensors = {
+        "user": Tensor(name="user", datatype="BYTES", shape=(1,), data=pa.array([USER["user"]])),
+        "age": Tensor(name="age", datatype="FP64", shape=(1,), data=np.array([USER["age"]])),
+        "now": Tensor(name="now", datatype="INT64", shape=(1,), data=np.array([USER["now"]])),
+        "clicks__tag": Tensor(name="clicks__tag", datatype="BYTES", shape=(1,), data=pa.array([USER["clicks__tag"]])),
+        "clicks__at": Tensor(name="clicks__at", datatype="BYTES", shape=(1,), data=pa.array([USER["clicks__at"]])),
+        "tags": Tensor(name="tags", datatype="BYTES", shape=(4,), data=pa.array(ITEMS["tags"])),
+        "at": Tensor(name="at", datatype="INT64", shape=(4,), data=at),
+    }
+    nulls = Tensor(name="at.nulls", datatype="BOOL", shape=(4,), data=np.array([False, False, True, False]))
+    return to_rows(tensors | {"at.nulls": nulls}, wanted, 100)
+
+
+def test_training_offline_and_requests_make_the_same_ids(
+    headrace: Callable[..., Any], files: tuple[Path, Path]
+) -> None:
+    config, data = files
+    features = create_features(load_config(config))
+    out = data.with_name("out.parquet")
+    assert headrace("features", config, "--data", data, "--out", out).code == 0
+    offline = pq.read_table(out)
+
+    source = open_source(load_config(config), path=str(data), columns=features.columns)
+    source.start(source.partitions(), {})
+    chunk = source.read(5.0)
+    source.close()
+    assert chunk is not None
+    trained = features.parse(chunk.rows)
+
+    served_rows = request()
+    assert not features.validate(served_rows, serving=True)
+    served = features.parse(served_rows, labels=False)
+    users = served_rows.select(sorted(features.user_columns)).slice(0, 1)
+    items = served_rows.select([name for name in served_rows.schema.names if name not in features.user_columns])
+    tiled = features.parse_tiled(users, items)
+
+    for feature in features.features:
+        group = f"{BASE}_user" if feature.is_user else BASE
+        rows = 1 if feature.is_user else 4
+        if not feature.is_sparse:
+            one = trained.dense_features[BASE][feature.name]
+            assert np.array_equal(one, served.dense_features[BASE][feature.name])
+            assert np.array_equal(one[:rows], tiled.dense_features[group][feature.name])
+            assert one.reshape(-1).tolist() == offline.column(feature.name).to_pylist()
+            continue
+        one, other, user = (batch.sparse_features[key][feature.name] for batch, key in (
+            (trained, BASE), (served, BASE), (tiled, group)
+        ))  # fmt: skip
+        assert np.array_equal(one.values(), other.values()) and np.array_equal(one.lengths(), other.lengths())
+        assert np.array_equal(one.lengths()[:rows], user.lengths())
+        assert np.array_equal(one.values()[: int(one.lengths()[:rows].sum())], user.values())
+        written = [flatten(row) for row in offline.column(feature.name).to_pylist()]
+        assert one.values().tolist() == [item for row in written for item in row]
+        assert one.lengths().tolist() == [len(row) for row in written]
+
+
+def flatten(row: list[Any]) -> list[int]:
+    return [item for step in row for item in (step if isinstance(step, list) else [step])]
