@@ -59,9 +59,23 @@ def test_two_ranks_account_for_what_one_does(stage: Stage, tmp_path: Path) -> No
 
 @pytest.mark.timeout(600)
 def test_rank_without_partition_takes_part_with_empty_batches(tmp_path: Path) -> None:
-    single = prepare(tmp_path / "data", rows=400, parts=1)
+    # One row group cannot be split.
+    single = prepare(tmp_path / "data", rows=200, parts=1)
     train(config_of(single, tmp_path / "model"), nproc=2)
-    assert totals(tmp_path / "model").received == 400
+    assert totals(tmp_path / "model").received == 200
+
+
+@pytest.mark.timeout(600)
+def test_fewer_files_than_ranks_are_split_and_stay_so(tmp_path: Path) -> None:
+    single = prepare(tmp_path / "data", rows=800, parts=1)
+    model = tmp_path / "model"
+    train(config_of(single, model, ("num_epochs: 1", "num_epochs: 1 num_steps: 3")), nproc=2)
+    train(config_of(single, model), nproc=1)
+    assert totals(model).received == 800
+    head = log_of(model).head()
+    assert head is not None
+    cursors = Progress.from_proto(log_of(model).stream(head)).cursors
+    assert ["-part0of2" in cursors[key].topic_id for key in sorted(cursors)] == [True, False]
 
 
 @pytest.mark.timeout(600)

@@ -20,6 +20,9 @@ from features.sampling.maker import BatchMaker, open_maker
 from features.sampling.options import SamplerOptions
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.cursor import Cursor
+from stream.feed import Feed, FeedOptions
+from stream.memory import MemorySource
+from stream.progress import Progress
 
 from .conftest import ITEMS, id_feature, make_config, negative, write_edges, write_nodes
 
@@ -359,3 +362,38 @@ def test_maker_is_plain_without_sampler_and_masks() -> None:
     assert isinstance(maker, BatchMaker)
     assert maker.sampler is None
     assert maker.make(_rows([1, 2]), Draw()).size == 2
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    sizes=st.lists(st.integers(0, 20), min_size=1, max_size=3),
+    batch_size=st.integers(1, 9),
+    seed=st.integers(0, 5),
+)
+def test_resume_at_any_cut_draws_the_same(tmp_path_factory, sizes: list[int], batch_size: int, seed: int) -> None:
+    path = write_nodes(tmp_path_factory.mktemp("n") / "items", [(i, i + 1, f"{i}:{i / 2}") for i in range(ITEMS)])
+    config = make_config(negative(path, 6) + " sample_mask_prob: 0.3", MASKED)
+    features = create_features(config)
+    messages = {("m", k): [_rows([(7 * k + i) % ITEMS for i in range(size)])] for k, size in enumerate(sizes) if size}
+
+    def drawn(progress: Progress | None, stop: int | None = None) -> list[list[int]]:
+        maker = open_maker(config, features)
+        options = FeedOptions(batch_size=batch_size, columns=features.columns)
+        feed = Feed(MemorySource(messages), options, validate=features.validate, progress=progress)
+        found = []
+        while not feed.finished and len(found) != stop:
+            cut = feed.next(5.0)
+            if cut is None:
+                continue
+            if progress is not None:
+                progress.advance(cut)
+            batch = maker.make(cut.rows, Draw.after(cut.cursors, seed=seed, epoch=1))
+            found.append(batch.sparse_features["__NEG__"]["item_id"].values().tolist())
+        feed.close()
+        return found
+
+    whole = drawn(None)
+    for stop in range(len(whole)):
+        progress = Progress()
+        assert drawn(progress, stop) == whole[:stop]
+        assert drawn(Progress.from_proto([progress.to_proto()])) == whole[stop:]
