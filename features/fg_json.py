@@ -10,9 +10,15 @@ from pathlib import PurePosixPath
 from google.protobuf.message import Message
 
 from features.errors import FeatureConfigError
-from features.fg_nodes import BARE, NODES, Json, Node, Place
+from features.fg_nodes import BARE, NODES, Emit, Json, Node, Place
+from features.fg_text_nodes import of_custom, of_expr, of_tokenize
 from protos import feature_pb2, pipeline_pb2
 
+_NODES: dict[str, Emit] = NODES | {
+    "expr_feature": of_expr,
+    "tokenize_feature": of_tokenize,
+    "custom_feature": of_custom,
+}
 _PREFIX = "sequence_"
 _BUCKETIZERS = ("hash_bucket_size", "vocab_dict", "vocab_list", "boundaries", "num_buckets")
 _RTP = ("id_feature", "raw_feature", "combo_feature", "match_feature", "lookup_feature", "overlap_feature")
@@ -70,9 +76,9 @@ def _one(entry: feature_pb2.FeatureConfig | feature_pb2.SeqFeatureConfig) -> tup
 
 
 def _nodes(kind: str, message: Message, place: Place) -> list[Node]:
-    emit = NODES.get(kind)
+    emit = _NODES.get(kind)
     if emit is None:
-        raise FeatureConfigError(f"fg_json knows no {kind}; it has {', '.join(sorted(NODES))}")
+        raise FeatureConfigError(f"fg_json knows no {kind}; it has {', '.join(sorted(_NODES))}")
     nodes = emit(message, place)
     if getattr(message, "stub_type", False):
         nodes[-1]["stub_type"] = True

@@ -89,7 +89,7 @@ def asset_path(message: Tokened | feature_pb2.TokenizeFeature) -> str:
 
 def of_id(message: ProtoMessage, place: Place) -> list[Node]:
     """An id feature."""
-    config = _expect(message, feature_pb2.IdFeature)
+    config = expect(message, feature_pb2.IdFeature)
     node: Node = {
         "feature_type": "id_feature", "feature_name": config.feature_name,
         "default_value": place.default(config.default_value), "expression": config.expression,
@@ -100,7 +100,7 @@ def of_id(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_raw(message: ProtoMessage, place: Place) -> list[Node]:
     """A raw feature."""
-    config = _expect(message, feature_pb2.RawFeature)
+    config = expect(message, feature_pb2.RawFeature)
     wide: Node = {"value_dim": config.value_dim} | separator(config) if config.value_dim > 1 else {}
     node: Node = {
         "feature_type": "raw_feature", "feature_name": config.feature_name,
@@ -111,7 +111,7 @@ def of_raw(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_combo(message: ProtoMessage, place: Place) -> list[Node]:
     """A combo feature."""
-    config = _expect(message, feature_pb2.ComboFeature)
+    config = expect(message, feature_pb2.ComboFeature)
     node: Node = {
         "feature_type": "combo_feature", "feature_name": config.feature_name,
         "default_value": place.default(config.default_value), "expression": list(config.expression),
@@ -122,7 +122,7 @@ def of_combo(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_combine(message: ProtoMessage, place: Place) -> list[Node]:
     """A combine feature."""
-    config = _expect(message, feature_pb2.CombineFeature)
+    config = expect(message, feature_pb2.CombineFeature)
     node: Node = {
         "feature_type": "combine_feature", "feature_name": config.feature_name,
         "default_value": place.default(config.default_value), "expression": config.expression,
@@ -139,7 +139,7 @@ def of_combine(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_lookup(message: ProtoMessage, place: Place) -> list[Node]:
     """A lookup feature; two nodes where it looks up vectors."""
-    config = _expect(message, feature_pb2.LookupFeature)
+    config = expect(message, feature_pb2.LookupFeature)
     if config.value_dim > 1:
         return _lookup_vector(config, place)
     tokens = bucketizer(config, place)
@@ -174,7 +174,7 @@ def _lookup_vector(config: feature_pb2.LookupFeature, place: Place) -> list[Node
 
 def of_match(message: ProtoMessage, place: Place) -> list[Node]:
     """A match feature."""
-    config = _expect(message, feature_pb2.MatchFeature)
+    config = expect(message, feature_pb2.MatchFeature)
     tokens = bucketizer(config, place)
     discrete = bool(tokens) or config.need_discrete or config.fg_value_type == "string"
     node: Node = {
@@ -191,7 +191,7 @@ def of_match(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_overlap(message: ProtoMessage, place: Place) -> list[Node]:
     """An overlap feature; its separator is always there, and a default only in a sequence."""
-    config = _expect(message, feature_pb2.OverlapFeature)
+    config = expect(message, feature_pb2.OverlapFeature)
     node: Node = {
         "feature_type": "overlap_feature", "feature_name": config.feature_name, "query": config.query,
         "title": config.title, "method": config.method, "value_type": "float",
@@ -203,7 +203,7 @@ def of_overlap(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_kv_dot(message: ProtoMessage, place: Place) -> list[Node]:
     """A dot product of two key-value sets."""
-    config = _expect(message, feature_pb2.KvDotProduct)
+    config = expect(message, feature_pb2.KvDotProduct)
     node: Node = {
         "feature_type": "kv_dot_product", "feature_name": config.feature_name,
         "default_value": place.default(config.default_value), "query": config.query, "document": config.document,
@@ -214,7 +214,7 @@ def of_kv_dot(message: ProtoMessage, place: Place) -> list[Node]:
 
 def of_bool_mask(message: ProtoMessage, place: Place) -> list[Node]:
     """A bool mask feature."""
-    config = _expect(message, feature_pb2.BoolMaskFeature)
+    config = expect(message, feature_pb2.BoolMaskFeature)
     node: Node = {
         "feature_type": "bool_mask_feature", "feature_name": config.feature_name,
         "default_value": place.default(config.default_value), "expression": list(config.expression),
@@ -224,7 +224,8 @@ def of_bool_mask(message: ProtoMessage, place: Place) -> list[Node]:
     return [node | separator(config) | bucketizer(config, place) | typed]
 
 
-def _expect(message: ProtoMessage, kind: type[M]) -> M:
+def expect(message: ProtoMessage, kind: type[M]) -> M:
+    """The message as what it is; TypeError for another."""
     if not isinstance(message, kind):
         raise TypeError(f"expected a {kind.__name__}, got {type(message).__name__}")
     return message
@@ -241,7 +242,7 @@ NODES: dict[str, Emit] = {
     "kv_dot_product": of_kv_dot,
     "bool_mask_feature": of_bool_mask,
 }
-"""By field of FeatureConfig."""
+"""By field of FeatureConfig; others are in features/fg_text_nodes.py."""
 
 BARE = frozenset({"bool_mask_feature", "custom_feature"})
 """Kinds whose type is not prefixed in a sequence: they say themselves that they are one."""

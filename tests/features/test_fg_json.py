@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import text_format
 
 from features.errors import FeatureConfigError
-from features.fg_json import Dialect, Json, fg_json
+from features.fg_json import Dialect, Json, fg_json, hashed_name
 from protos import pipeline_pb2
 
 
@@ -203,3 +203,58 @@ def test_rtp_json_names_tables_and_keys() -> None:
 def test_rtp_refuses_what_it_does_not_know(kind: str, options: str, message: str) -> None:
     with pytest.raises(FeatureConfigError, match=message):
         node(kind, options, Dialect.RTP)
+
+
+def test_expr_feature() -> None:
+    text = 'feature_name: "expr_f" expression: "int_g+int_h" variables: ["item:int_g", "item:int_h"] embedding_dim: 8'
+    assert node("expr_feature", f"{text} boundaries: [4, 5, 6]") == {
+        "feature_type": "expr_feature", "feature_name": "expr_f", "default_value": "0", "expression": "int_g+int_h",
+        "variables": ["item:int_g", "item:int_h"], "value_type": "float", "boundaries": [4.0, 5.0, 6.0],
+    }  # fmt: skip
+    assert node("expr_feature", f"{text} fill_missing: 2 value_dim: 3")["fill_missing"] == 2.0
+
+
+TOKENIZE = 'feature_name: "token_g" expression: "item:text" embedding_dim: 8 vocab_file: "/t/tokenizer.json"'
+
+
+def test_tokenize_feature() -> None:
+    assert node("tokenize_feature", TOKENIZE) == {
+        "feature_type": "tokenize_feature", "feature_name": "token_g", "default_value": "",
+        "vocab_file": "/t/tokenizer.json", "expression": "item:text", "tokenizer_type": "bpe", "output_type": "word_id",
+    }  # fmt: skip
+    assert node("tokenize_feature", TOKENIZE, Dialect.STRIPPED)["vocab_file"] == "/t/tokenizer.json"
+    assert node("tokenize_feature", f"{TOKENIZE} tokens_as_sequence: true sequence_length: 5")["default_value"] == "0"
+
+
+def test_tokenize_feature_behind_a_text_normalizer() -> None:
+    how = "text_normalizer { max_length: 9 norm_options: [TEXT_UPPER2LOWER, TEXT_SPLITCHRS, TEXT_REMOVE_SPACE] }"
+    first, second = nodes(f"feature_configs {{ tokenize_feature {{ {TOKENIZE} {how} }} }}")
+    assert first == {
+        "feature_type": "text_normalizer", "feature_name": "token_g__text_norm", "expression": "item:text",
+        "is_gbk_input": False, "is_gbk_output": False, "stub_type": True, "max_length": 9, "parameter": 516,
+        "remove_space": True,
+    }  # fmt: skip
+    assert second["expression"] == "feature:token_g__text_norm"
+
+
+def test_custom_feature() -> None:
+    text = (
+        'feature_name: "c" operator_name: "EditDistance" operator_lib_file: "pyfg/lib/libedit_distance.so" '
+        'expression: ["user:q", "item:t"] operator_params { fields { key: "encoding" value { string_value: "utf-8" } } }'
+    )
+    assert node("custom_feature", text) == {
+        "feature_type": "custom_feature", "feature_name": "c", "default_value": "0", "operator_name": "EditDistance",
+        "operator_lib_file": "pyfg/lib/libedit_distance.so", "is_op_thread_safe": False,
+        "expression": ["user:q", "item:t"], "value_type": "float", "encoding": "utf-8", "value_dim": 1,
+    }  # fmt: skip
+    found = node("sequence_custom_feature", f"{text} sequence_length: 5")
+    assert (found["feature_type"], found["is_sequence"], found["sequence_length"]) == ("custom_feature", True, 5)
+
+
+def test_files_are_named_by_their_content() -> None:
+    config = pipeline_pb2.EasyRecConfig()
+    text_format.Parse(f"feature_configs {{ tokenize_feature {{ {TOKENIZE} }} }}", config)
+    found = fg_json(config, asset_name=lambda path: hashed_name(path, b"a"), reserves=["uid"])
+    assert found["reserves"] == ["uid"]
+    (only,) = found["features"]
+    assert only["vocab_file"] == "tokenizer_0cc175b9c0f1b6a831c399e269772661.json"
