@@ -60,11 +60,14 @@ def merge(folder: Path, figures: Iterable[Figure], *, now: datetime, quick: bool
 
 
 def write_markdown(folder: Path, latest: Latest, commands: Mapping[str, str], *, machine: Machine, day: str) -> Path:
-    """Write `DAY-MACHINE.md`; what stands below its line `## Profiles`, written by hand, stays."""
+    """Write `DAY-MACHINE.md`; what stands below its line `## Profiles`, written by hand, stays.
+
+    `commands` are what each names in a comment.
+    """
     path = folder / f"{day}-{machine.slug}.md"
     kept = path.read_text(encoding="utf-8").partition("\n## Profiles\n")[2] if path.exists() else ""
     missed = [name for name, entry in latest.items() if entry["meets"] is False]
-    profiles = kept or "\n" + ("\n".join(f"### {name}\n" for name in missed) or "Every figure meets its goal.\n")
+    asked = [f"\n### {name}\n\nNot profiled yet.\n" for name in missed if f"### {name}\n" not in kept]
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     lines = [
         f"# Figures of {day}",
@@ -75,11 +78,11 @@ def write_markdown(folder: Path, latest: Latest, commands: Mapping[str, str], *,
         "",
         "## Commands",
         "",
-        *[f"    {command}  # {name}" for name, command in commands.items()],
+        *[f"    {command}  # {names}" for command, names in commands.items()],
         "",
         "## Profiles",
     ]
-    path.write_text("\n".join(lines) + "\n" + profiles, encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n" + kept + "".join(asked), encoding="utf-8")
     return path
 
 

@@ -25,7 +25,7 @@ def test_figures_of_earlier_runs_stay_with_their_date(tmp_path: Path) -> None:
 
 def test_markdown_shows_machine_commands_and_asks_for_profiles_of_what_misses(tmp_path: Path) -> None:
     latest = merge(tmp_path, [figure("fine", 1.0), figure("slow", 2.0, meets=False)], now=DAY, quick=False)
-    path = write_markdown(tmp_path, latest, {"slow": "run slow"}, machine=MACHINE, day="2026-01-02")
+    path = write_markdown(tmp_path, latest, {"run slow": "slow"}, machine=MACHINE, day="2026-01-02")
     text = path.read_text()
     assert path.name == "2026-01-02-a-b-2-cores.md"
     assert "A B, 2 cores, 4.0 GiB" in text
@@ -44,3 +44,9 @@ def test_profiles_written_by_hand_stay_in_the_markdown(tmp_path: Path) -> None:
     assert "it waits for the disk" in text
     assert "3.0 s" in text
     assert text.count("### slow") == 1
+
+
+def test_a_figure_that_begins_to_miss_asks_for_a_profile(tmp_path: Path) -> None:
+    write_markdown(tmp_path, merge(tmp_path, [figure("a", 1.0)], now=DAY, quick=False), {}, machine=MACHINE, day="d")
+    latest = merge(tmp_path, [figure("a", 2.0, meets=False)], now=DAY, quick=False)
+    assert "### a\n" in write_markdown(tmp_path, latest, {}, machine=MACHINE, day="d").read_text()
