@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from features import kernels
-from features.columns import Column, Columns, Integers, Text
+from features.columns import Column, Columns, Integers, Lists, Text
 from features.elements import Tokens
 from features.errors import ColumnTypeError
 from features.judge import Judge
+from features.views import take
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -27,8 +28,11 @@ class Distinct:
 
 
 def distinct_texts(columns: Columns, name: str, judge: Judge) -> Distinct:
-    """Find the distinct texts of a column; null and "" are missing, bytes that are no UTF-8 make a bad row."""
-    array, valid = _array(columns[name], name)
+    """Find the distinct texts of a column; null and "" are missing.
+
+    Bytes that are no UTF-8, and several texts, make a bad row.
+    """
+    array, valid = _array(_single(columns[name], judge), name)
     encoded = array.dictionary_encode()
     of_row = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
     texts, bad = [], []
@@ -45,6 +49,15 @@ def distinct_texts(columns: Columns, name: str, judge: Judge) -> Distinct:
     if len(empty):
         missing |= empty[of_row]
     return Distinct(texts, np.where(missing, -1, of_row))
+
+
+def _single(view: Column, judge: Judge) -> Column:
+    """What a stub hands on is a list of at most one text a row."""
+    if not isinstance(view, Lists) or not isinstance(view.child, Text):
+        return view
+    lengths = np.diff(view.offsets)
+    judge.rows(lengths > 1, "several_texts")
+    return take(view.child, np.where(lengths > 0, view.offsets[:-1], -1))
 
 
 def _array(view: Column, name: str) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:

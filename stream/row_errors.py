@@ -98,7 +98,10 @@ Validate = Callable[[pa.RecordBatch], RowErrors]
 
 def describe(name: str, column: pa.Array, row: int) -> str:
     """A column's value for a person to read, shortened."""
-    text = repr(column[row].as_py())
+    try:
+        text = repr(column[row].as_py())
+    except UnicodeDecodeError as error:
+        text = f"no UTF-8: {error.object[:40]!r}"
     return f"column {name!r} is {text if len(text) <= 80 else text[:77] + '...'}"
 
 

@@ -401,3 +401,34 @@ def test_users_operators_see_each_distinct_row_once(
 def test_operators_that_cannot_be_made_say_why(build: Build, config: str, message: str) -> None:
     with pytest.raises(FeatureConfigError, match=message):
         build(config)
+
+
+def test_a_stub_of_text_may_be_tokenized(build: Build, bpe: Path) -> None:
+    pattern = param("regex_pattern", "(?s)^(.{0,8}).*$") + param("replacement", "\\\\1")
+    stub = custom("RegexReplace", REGEX, pattern, 'expression: "item:title" stub_type: true default_value: ""')
+    tokens = (
+        tokenize(bpe, "tokens_as_sequence: true sequence_length: 9")
+        .replace("item:f", "feature:cut")
+        .replace('feature_name: "f"', 'feature_name: "t"')
+    )
+    features = build(stub.replace('feature_name: "f"', 'feature_name: "cut"') + tokens, mode="FG_DAG")
+    rows = pa.record_batch({"title": ["abc efg hij klm", "hij", None]})
+    errors = features.validate(rows)
+    assert not errors, errors.details
+    made = features.parse(rows).sparse_features[BASE]
+    assert (made.values().tolist(), made.lengths().tolist()) == expected(bpe, ["abc efg ", "hij", "0"])
+
+
+def test_several_texts_are_no_text(build: Build, bpe: Path) -> None:
+    features = build(tokenize(bpe))
+    errors = features.validate(pa.record_batch({"f": [["abc"], ["abc", "hij"], []]}))
+    assert (errors.rows.tolist(), errors.reasons) == ([1], ("several_texts",))
+    wrong = features.validate(pa.record_batch({"f": [1.5]}))
+    assert wrong.reasons == ("wrong_type",)
+
+
+def test_bytes_that_are_no_text_make_a_bad_row(build: Build, bpe: Path) -> None:
+    offsets, data = pa.py_buffer(bytes([0, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0])), pa.py_buffer(b"abc\xff\xfe")
+    column = pa.StringArray.from_buffers(2, offsets, data)
+    errors = build(tokenize(bpe)).validate(pa.record_batch({"f": column}))
+    assert (errors.rows.tolist(), errors.reasons) == ([1], ("invalid_utf8",))
