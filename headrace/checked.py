@@ -13,8 +13,8 @@ __all__ = ["load_checked", "reading_from"]
 def reading_from(config: EasyRecConfig, path: str) -> EasyRecConfig:
     """`config` with the data set type that `path` names, where the stream's own does not fit it.
 
-    Who trains on a topic evaluates on files: `.parquet`, `.csv` (also compressed), `odps://` and `kafka://` say themselves
-    what they are.
+    Who trains on a topic evaluates on files: `.parquet`, `.csv` (also compressed), `odps://` and `kafka://` say
+    themselves what they are.
     """
     found = secret_part(path) if "://" in path else None
     if found is not None:
