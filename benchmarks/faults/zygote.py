@@ -75,7 +75,8 @@ def _run(module: str, arguments: list[str], environment: dict[str, str], errors:
     if module == "trainer":
         from trainer.__main__ import run
 
-        return run(arguments, environment)
+        # With OMP_NUM_THREADS, which this process was started with: kernels of several threads do not survive a fork.
+        return run(arguments, {**os.environ, **environment})
     if module == "publisher":
         from protos.boundary import guarded
         from publisher.__main__ import run_until as publish
