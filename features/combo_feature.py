@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from google.protobuf.message import Message
 
 from features.choice import token_bucketizer
@@ -25,6 +26,9 @@ from features.token_stage import TokenStage
 from protos import feature_pb2
 from stream.row_errors import Faults
 
+MOST_VALUES = 1 << 16
+"""Products of one row: a row with more is refused, since a request must not take all memory."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Combo:
@@ -38,7 +42,10 @@ class Combo:
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Strings:
         """Compute the ids of all rows (features/generator.py)."""
         read = [Reader(columns, name, self.splitting, faults).read() for name in self.feature.inputs]
-        if faults is not None and self.stage.total:
+        judge = Judge(columns, self.feature.inputs, faults)
+        if faults is not None:
+            sizes = [np.diff(offsets_of(one.lengths, columns.count)).astype(np.float64) for one in read]
+            judge.rows(np.prod(sizes, axis=0) > MOST_VALUES, "too_many_values")
             return Sparse(NO_IDS)
         joined, lengths = as_tokens(read[0].values), read[0].lengths
         for other in read[1:]:
@@ -46,7 +53,7 @@ class Combo:
                 joined, offsets_of(lengths, columns.count),
                 as_tokens(other.values), offsets_of(other.lengths, columns.count),
             )  # fmt: skip
-        return self.stage(joined, lengths, Judge(columns, self.feature.inputs, faults))
+        return self.stage(joined, lengths, judge)
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""

@@ -21,7 +21,7 @@ from features.inputs import refuse_unsupported
 from features.judge import Judge
 from features.normalize import parse_normalizer
 from features.number_stage import Float32s, Int64s, Numbers, NumberStage
-from features.pairs import Pairs, PairSplitting, find, read_pairs, values_as_floats
+from features.pairs import Pairs, PairSplitting, find, read_pairs, refuse_work, values_as_floats
 from features.plain import Plain
 from features.shape import number_feature, size_of
 from features.spec import Feature
@@ -56,6 +56,8 @@ class KvDot:
         judge = Judge(columns, self.feature.inputs, faults)
         query, document = (read_pairs(columns, name, self.splitting, judge) for name in self.feature.inputs)
         left, right = _weights(query, judge), _weights(document, judge)
+        refuse_work(judge, query.offsets, document.offsets)
+        refuse_work(judge, query.offsets, query.offsets)
         hits = find(document, query.keys, query.offsets)
         own = find(query, query.keys, query.offsets)
         hits[own != np.arange(len(own))] = -1

@@ -31,6 +31,7 @@ from features.pairs import (
     find,
     offsets_of,
     read_pairs,
+    refuse_work,
     take,
     values_as_floats,
     values_as_tokens,
@@ -59,6 +60,7 @@ class Hits:
         pairs = read_pairs(columns, inputs[0], MAP_SPLITTING, judge)
         keys = Reader(columns, inputs[1], self.splitting, judge.faults).read()
         offsets = offsets_of(keys.lengths, columns.count)
+        refuse_work(judge, pairs.offsets, offsets)
         places = find(pairs, keys.values, offsets)
         hit = places >= 0
         found = keys.values.keep(hit) if isinstance(keys.values, Tokens) else keys.values[hit]

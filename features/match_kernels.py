@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from features.pairs import same
+from features.pairs import MOST_WORK, same
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -136,12 +136,16 @@ def find_hits(
     lengths = np.zeros(len(rows) - 1, np.int32)
     room = 0
     for row in range(len(lengths)):
-        if rows[row + 1] > rows[row]:
-            room += (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
+        pairs = (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
+        if rows[row + 1] > rows[row] and pairs * (rows[row + 1] - rows[row]) <= MOST_WORK:
+            room += pairs
     out = np.empty(room, np.int64)
     at = 0
     for row in range(len(lengths)):
         begin = at
+        pairs = (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
+        if pairs * (rows[row + 1] - rows[row]) > MOST_WORK:
+            continue
         for k in range(p_offsets[row], p_offsets[row + 1]):
             for m in range(s_offsets[row], s_offsets[row + 1]):
                 for i in range(rows[row + 1] - 1, rows[row] - 1, -1):
@@ -164,11 +168,14 @@ def find_all(
     lengths = np.zeros(len(rows) - 1, np.int32)
     room = 0
     for row in range(len(lengths)):
-        room += (rows[row + 1] - rows[row]) * (offsets[row + 1] - offsets[row])
+        work = (rows[row + 1] - rows[row]) ** 2 * (offsets[row + 1] - offsets[row])
+        room += 0 if work > MOST_WORK else (rows[row + 1] - rows[row]) * (offsets[row + 1] - offsets[row])
     out = np.empty(room, np.int64)
     at = 0
     for row in range(len(lengths)):
         begin = at
+        if (rows[row + 1] - rows[row]) ** 2 * (offsets[row + 1] - offsets[row]) > MOST_WORK:
+            continue
         for k in range(offsets[row], offsets[row + 1]):
             for i in range(rows[row], rows[row + 1]):
                 source = keys if column == 0 else data

@@ -19,7 +19,7 @@ from features.judge import Judge
 from features.normalize import parse_normalizer
 from features.number_stage import Numbers, NumberStage
 from features.overlap_kernels import METHODS, overlaps
-from features.pairs import offsets_of, readonly
+from features.pairs import offsets_of, readonly, refuse_work
 from features.plain import Plain
 from features.shape import number_feature, size_of
 from features.spec import Feature
@@ -41,6 +41,8 @@ class Overlap:
         """Compute the numbers, or their buckets, of all rows (features/generator.py)."""
         judge = Judge(columns, self.feature.inputs, faults)
         (query, q_rows), (title, t_rows) = (self._terms(columns, name, faults) for name in self.feature.inputs)
+        refuse_work(judge, q_rows, t_rows)
+        refuse_work(judge, q_rows, q_rows)
         numbers = overlaps(
             readonly(query.data), query.starts, query.ends, q_rows,
             readonly(title.data), title.starts, title.ends, t_rows, METHODS.index(self.method),

@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from features.pairs import same
+from features.pairs import MOST_WORK, same
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -132,7 +132,7 @@ def overlaps(
     out = np.zeros(len(q_rows) - 1, np.float32)
     for row in range(len(out)):
         a, b, c, d = q_rows[row], q_rows[row + 1], t_rows[row], t_rows[row + 1]
-        if a == b or c == d:
+        if a == b or c == d or (b - a) * max(b - a, d - c) > MOST_WORK:
             continue
         if method == 0:
             out[row] = np.float32(_common(q, qs, qe, a, b, t, ts, te, c, d) / (b - a))

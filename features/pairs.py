@@ -19,8 +19,8 @@ Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 Values = Int64s | Float32s | Float64s | Tokens
 
-NEVER = 256
-"""No byte: text is not cut at it."""
+MOST_WORK = 1 << 24
+"""Comparisons that one row may take: rows that need more are refused, since a request must not stop a replica."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +130,8 @@ def _find_tokens(
 ) -> Int64s:  # fmt: skip
     out = np.full(len(wanted_starts), -1, np.int64)
     for row in range(len(offsets) - 1):
+        if (offsets[row + 1] - offsets[row]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
+            continue
         for k in range(wanted_offsets[row], wanted_offsets[row + 1]):
             for i in range(offsets[row + 1] - 1, offsets[row] - 1, -1):
                 if same(data, starts[i], ends[i], wanted, wanted_starts[k], wanted_ends[k]):
@@ -142,6 +144,8 @@ def _find_tokens(
 def _find_integers(keys: Int64s, offsets: Int64s, wanted: Int64s, wanted_offsets: Int64s) -> Int64s:
     out = np.full(len(wanted), -1, np.int64)
     for row in range(len(offsets) - 1):
+        if (offsets[row + 1] - offsets[row]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
+            continue
         for k in range(wanted_offsets[row], wanted_offsets[row + 1]):
             for i in range(offsets[row + 1] - 1, offsets[row] - 1, -1):
                 if keys[i] == wanted[k]:
@@ -150,8 +154,13 @@ def _find_integers(keys: Int64s, offsets: Int64s, wanted: Int64s, wanted_offsets
     return out
 
 
+def refuse_work(judge: Judge, one: Int64s, other: Int64s) -> None:
+    """Mark the rows in which comparing all with all, of two lists by their offsets, would take too long."""
+    judge.rows(np.diff(one) * np.diff(other) > MOST_WORK, "too_many_values")
+
+
 def find(pairs: Pairs, wanted: Int64s | Tokens, wanted_offsets: Int64s) -> Int64s:
-    """The pair of every wanted key in its row, the last of equal ones; -1 where there is none."""
+    """The pair of every wanted key in its row, the last of equal ones; -1 where there is none, or too much work."""
     if not isinstance(pairs.keys, Tokens) and not isinstance(wanted, Tokens):
         return _find_integers(
             np.ascontiguousarray(pairs.keys), pairs.offsets, np.ascontiguousarray(wanted), wanted_offsets

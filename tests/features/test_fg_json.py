@@ -240,7 +240,8 @@ def test_tokenize_feature_behind_a_text_normalizer() -> None:
 def test_custom_feature() -> None:
     text = (
         'feature_name: "c" operator_name: "EditDistance" operator_lib_file: "pyfg/lib/libedit_distance.so" '
-        'expression: ["user:q", "item:t"] operator_params { fields { key: "encoding" value { string_value: "utf-8" } } }'
+        'expression: ["user:q", "item:t"] '
+        'operator_params { fields { key: "encoding" value { string_value: "utf-8" } } }'
     )
     assert node("custom_feature", text) == {
         "feature_type": "custom_feature", "feature_name": "c", "default_value": "0", "operator_name": "EditDistance",
