@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from features import create_features
+from features.sampling.options import SamplerOptions
 from features.spec import Feature
 from protos.data_pb2 import FG_NONE, FieldType
 from protos.feature_pb2 import IdFeature
@@ -107,6 +108,12 @@ def _named_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
         yield EventColumn(name=name, type=FLOAT, used_by=("label",), optional=False)
     for name in data.sample_weight_fields:
         yield EventColumn(name=name, type=FLOAT, used_by=("sample weight",), optional=False)
+    if data.batch_cost_size:
+        yield EventColumn(name=data.sample_cost_field, type=INT64, used_by=("sample cost",), optional=False)
+    sampler = SamplerOptions.from_proto(config)
+    if sampler is not None and sampler.candidates is None:
+        for name in sampler.columns:
+            yield EventColumn(name=name, type=INT64, used_by=(sampler.kind,), optional=False)
     if stream.event_time_field:
         yield EventColumn(name=stream.event_time_field, type=INT64, used_by=(EVENT_TIME,), optional=False)
     if stream.event_id_field:
