@@ -98,6 +98,7 @@ class CustomNumber:
         if faults is not None:
             return Sparse(NO_IDS)
         missing = of_row < 0
+        judge.missing((~missing).astype(np.int32), bool(self.default))
         if self.boundaries is None:
             fill = np.array(self.default or (0.0,) * values.shape[1], np.float32)
             shaped = np.where(missing[:, None], fill[None, :], values)

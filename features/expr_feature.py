@@ -58,6 +58,8 @@ class Formula:
         rows = columns.count if present is None else int(np.count_nonzero(present))
         result = self.program([_operand(item, present) for item in inputs], rows, self.fill)
         shaped, lengths = self._shape(result, rows, judge, present)
+        if present is not None:
+            judge.missing(present.astype(np.int32), bool(self.default))
         if self.boundaries is None:
             return Dense(self._dense(shaped, present, judge))
         if faults is not None:

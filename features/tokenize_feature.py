@@ -40,6 +40,7 @@ class TokenizedText:
         found = distinct_texts(columns, self.feature.inputs[0], judge)
         if faults is not None:
             return Sparse(NO_IDS)
+        judge.missing((found.of_row >= 0).astype(np.int32), bool(self.default))
         texts = found.texts if self.normalizer is None else [self.normalizer(text) for text in found.texts]
         return Sparse(*spread(self.tokenizer.encode(texts), found.of_row, list(self.default)))
 

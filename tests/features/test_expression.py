@@ -314,3 +314,9 @@ def test_a_rows_value_does_not_depend_on_its_neighbours(
     whole = features.parse(good).dense_features[BASE].values() if good.num_rows else []
     for row in range(good.num_rows):
         assert features.parse(good.slice(row, 1)).dense_features[BASE].values().tolist()[0] == whole[row].tolist()
+
+
+def test_expr_counts_rows_that_miss_an_input(build: Build) -> None:
+    features = build(expr(""))
+    features.parse(rows_of(a=[1, None, 3], b=[None, None, 3]))
+    assert features.counts.totals() == {("f", "null"): 2, ("f", "defaulted"): 2}
