@@ -129,7 +129,7 @@ def train(config: EasyRecConfig, folder: Path, seconds: float) -> Lost:
 
 def measure(quick: bool) -> list[Figure]:
     """Train on Parquet, read the stopwatch."""
-    seconds, batches, copies = (3.0, 8, 60) if quick else (60.0, 40, 60)
+    seconds, batches, copies = (3.0, 8, 60) if quick else (40.0, 40, 60)
     logging.disable(logging.INFO)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
