@@ -45,6 +45,7 @@ class FeedOptions:
     event_time_column: str | None = None  # None: the message's time
     event_time_unit: TimeUnit = TimeUnit.MILLISECONDS
     allowed_lateness_ms: int | None = None  # None: nothing is late
+    max_future_ms: int = 0  # of an event time ahead of the message's; 0: no limit
     idle_partition_ms: int = 5000
     event_id_column: str | None = None  # None: nothing is a duplicate
     duplicate_window_ms: int = 600_000
@@ -105,6 +106,7 @@ class FeedOptions:
                 schema=declared_schema(data),
                 event_time_column=stream.event_time_field or None,
                 event_time_unit=TimeUnit[stream_pb2.TimeUnit.Name(stream.event_time_unit)],
+                max_future_ms=stream.max_future_ms,
                 allowed_lateness_ms=stream.allowed_lateness_ms if stream.HasField("allowed_lateness_ms") else None,
                 idle_partition_ms=stream.idle_partition_ms,
                 event_id_column=stream.event_id_field or None,

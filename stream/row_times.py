@@ -41,6 +41,15 @@ def event_times(rows: pa.RecordBatch, broker_time_ms: Int64s, options: FeedOptio
     times = _milliseconds(array, options)
     wrong = (times < 0) | (times > _LATEST_MS)
     faults.add(wrong, "bad_event_time", lambda row: describe(name, array, row))
+    if options.max_future_ms:
+        faults.add(
+            (broker_time_ms >= 0) & (times - options.max_future_ms > broker_time_ms) & ~wrong,
+            "time_in_future",
+            lambda row: (
+                f"column {name!r} is {times[row] - broker_time_ms[row]} ms ahead of the message's time, more than "
+                f"max_future_ms {options.max_future_ms}"
+            ),
+        )
     return np.where(wrong, UNKNOWN_TIME, times) if wrong.any() else times
 
 

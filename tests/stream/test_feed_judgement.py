@@ -147,6 +147,18 @@ def test_event_times_that_are_none_are_bad_rows() -> None:
     assert times_of(pa.array([None], pa.null()))[1] == {0: "null_event_time"}
 
 
+def test_event_times_too_far_ahead_of_their_message_are_bad_rows() -> None:
+    rows = pa.record_batch({"at": pa.array([1_000, 1_011, 9_999, 9_999], pa.int64())})
+    broker = np.array([1_000, 1_000, 1_000, -1])
+    for limit, bad in ((10, [1, 2]), (0, [])):
+        options = FeedOptions(batch_size=1, event_time_column="at", max_future_ms=limit)
+        faults = Faults(4)
+        event_times(rows, broker, options, faults)
+        errors = faults.errors()
+        assert errors.rows.tolist() == bad
+        assert set(errors.reasons) <= {"time_in_future"}
+
+
 def test_event_ids_hash_text_of_any_make_alike_and_refuse_nulls() -> None:
     options = FeedOptions(batch_size=1, event_id_column="e")
     words = pa.array(["zz", "ab", None, "cd"])
