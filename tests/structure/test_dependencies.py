@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(text) for text in PROJECT["dependencies"]]
+EXTRAS = [Requirement(text) for text in PROJECT["optional-dependencies"]["odps"]]
 DEV = [Requirement(text) for text in PROJECT["optional-dependencies"]["dev"]]
 PACKAGES = ("protos", "stream", "features", "recmodels", "trainer", "checkpointer", "publisher", "headrace")
 PINNED = {
@@ -25,21 +26,21 @@ PINNED = {
 COMES_ALONG = {"fbgemm-gpu", "fbgemm-gpu-cpu", "llvmlite"}
 
 
-@pytest.mark.parametrize("requirement", [*RUNTIME, *DEV], ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize("requirement", [*RUNTIME, *EXTRAS, *DEV], ids=lambda requirement: requirement.name)
 def test_every_dependency_has_a_lower_and_an_upper_bound(requirement: Requirement) -> None:
     operators = {specifier.operator for specifier in requirement.specifier}
     assert operators & {">=", "==", "~="}
     assert operators & {"<", "<=", "==", "~="}
 
 
-@pytest.mark.parametrize("requirement", [*RUNTIME, *DEV], ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize("requirement", [*RUNTIME, *EXTRAS, *DEV], ids=lambda requirement: requirement.name)
 def test_every_dependency_is_pinned_within_its_bounds(requirement: Requirement) -> None:
     assert PINNED[canonicalize_name(requirement.name)] in requirement.specifier
 
 
 def test_every_import_of_the_packages_is_a_declared_dependency() -> None:
     owners = importlib.metadata.packages_distributions()
-    declared = {canonicalize_name(requirement.name) for requirement in RUNTIME} | COMES_ALONG
+    declared = {canonicalize_name(requirement.name) for requirement in [*RUNTIME, *EXTRAS]} | COMES_ALONG
     undeclared = {}
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
