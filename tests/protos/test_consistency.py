@@ -91,6 +91,14 @@ def changed(good: str, old: str, new: str) -> str:
         ('topic: "clicks"', "", "stream_config.topic: is not set"),
         ("format: JSON", "format: PROTOBUF", "stream_config.protobuf_message: is not set"),
         ("format: JSON", "format: JSON start: TIMESTAMP", "needs start_timestamp_ms"),
+        ("train_config {", 'train_config { tensorboard_summaries: "gradients"', "did you mean gradient?"),
+        ("train_config {", "train_config { save_checkpoints_timestamp_quorum: 0", "is no share of the ranks"),
+        ("train_config {", 'train_config { fine_tune_ckpt_param_map: "m"', "fine_tune_checkpoint, which is not set"),
+        (
+            'model_dir: "runs/model"\ntrain_config {',
+            'model_dir: "s3://b/m"\ntrain_config { is_profiling: true',
+            "writes its trace into a local model_dir",
+        ),
         (
             "format: JSON",
             'format: JSON event_time_field: "when"',
