@@ -56,12 +56,12 @@ def cut_steps(offsets: Int64s, data: Bytes, valid: Bools, delimiter: int, limit:
         begin, end = offsets[row], offsets[row + 1]
         if begin == end or (len(valid) and not valid[row]):
             continue
-        taken = 0
-        for at in range(begin, end + 1):
-            if at == end or data[at] == delimiter:
-                taken += 1
-                if taken == limit:
-                    break
+        # Without a way out of the loop it is computed many bytes at a time.
+        taken = 1
+        for at in range(begin, end):
+            taken += data[at] == delimiter
+        if limit and taken > limit:
+            taken = limit
         lengths[row] = taken
         steps += taken
         size += end - begin
