@@ -233,7 +233,7 @@ def _session(part: _Part, tag: str, options: OdpsOptions) -> TableDownloadSessio
             gone = f"it is {session.status.value}"
         if not options.immutable:
             raise PositionError(
-                f"session {known} of {part.text} is gone ({gone}), and another one may have other rows in another order: "
+                f"session {known} of {part.text} is gone ({gone}), and another one may have them in another order: "
                 "start over, or set data_config.odps_immutable if the partition cannot have changed"
             )
     made = tried(
