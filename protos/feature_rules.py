@@ -51,7 +51,7 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
 
 
 def input_column(config: EasyRecConfig, feature: Scalar) -> str:
-    """The column that `feature` reads, "" for none: what follows the side, unless columns have the names of features."""
+    """The column `feature` reads, "" for none: what follows the side, unless columns have the names of features."""
     mode = config.data_config.fg_mode
     if mode in (FG_NONE, FG_BUCKETIZE):
         return "" if feature.stub_type else feature.feature_name
