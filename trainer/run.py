@@ -31,7 +31,7 @@ from trainer.desk import CommitDesk
 from trainer.errors import TrainerConfigError
 from trainer.feature_record import record_features, what_changed
 from trainer.fine_tune import fine_tune
-from trainer.learner import create_learner
+from trainer.learner import Learner, create_learner
 from trainer.loop import Trainer
 from trainer.monitor import Monitor
 from trainer.options import TrainOptions
@@ -77,12 +77,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     features = create_features(config)
     store = open_store(options.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), launch.faults)
     with naming_lost_ranks(launch.rank.rank), ExitStack() as stack:
-        logger.info("stage=imported")
-        if launch.rank.rank == 0 and not launch.standby:
-            _hold(config, store, launch, stack)
-        workers = Workers(launch.rank)
-        logger.info("stage=joined")
-        stack.push(partial(_leave, workers))
+        workers = _join(config, store, launch, stack)
         learner = create_learner(config, features, device=torch.device("cpu"), faults=launch.faults)
         logger.info("stage=built")
         if launch.standby:
@@ -90,27 +85,15 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
             _stand_by(config, store, launch, workers, stack, stop)
         writer = _open_writer(store, launch) if workers.rank == 0 else None
         seq = int(workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
-        explain = partial(what_changed, store, features=features)
-        position = resume(CommitLog(store), seq, learner, workers, seed=options.seed, explain=explain)
-        if writer is not None:
-            record_features(store, features)
-        if seq == 0:
-            fine_tune(config, learner)
+        position = _restore(config, store, seq, features, learner, workers)
         recording = _open_recording(config, launch, workers, seq)
         monitor = _open_monitor(options, launch)
         monitor.watch_features(features.counts)
         stack.callback(monitor.close)
-        sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
-        stack.callback(sink.close)
-        metrics = partial(progressive_metrics, learner.model)
-        identity = Identity(contract=learner.layout.digest(), features=learner.digest)
-        commits = CommitWriter(store, writer=writer, workers=workers, sink=sink, identity=identity, new_metrics=metrics)
-        committer = Committer(commits.write)
-        stack.callback(committer.close)
         desk = CommitDesk(
             learner,
             position,
-            committer,
+            _open_committer(config, store, writer, workers, learner, stack),
             options=options,
             workers=workers,
             monitor=monitor,
@@ -132,6 +115,42 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         )
         _learn(config, features, options, position, workers, desk, trainer, recording.cuts if recording else None)
         logger.info("trained rank=%d step=%d", workers.rank, position.step)
+
+
+def _join(config: EasyRecConfig, store: Store, launch: Launch, stack: ExitStack) -> Workers:
+    logger.info("stage=imported")
+    if launch.rank.rank == 0 and not launch.standby:
+        _hold(config, store, launch, stack)
+    workers = Workers(launch.rank)
+    logger.info("stage=joined")
+    stack.push(partial(_leave, workers))
+    return workers
+
+
+def _restore(
+    config: EasyRecConfig, store: Store, seq: int, features: FeatureSet, learner: Learner, workers: Workers
+) -> Position:
+    """Put commit `seq` back, or begin; rank 0 records what the features are."""
+    explain = partial(what_changed, store, features=features)
+    position = resume(CommitLog(store), seq, learner, workers, seed=config.seed, explain=explain)
+    if workers.rank == 0:
+        record_features(store, features)
+    if seq == 0:
+        fine_tune(config, learner)
+    return position
+
+
+def _open_committer(
+    config: EasyRecConfig, store: Store, writer: Writer | None, workers: Workers, learner: Learner, stack: ExitStack
+) -> Committer:
+    sink = open_dead_letters(config, writer=f"rank-{workers.rank}", code_version=CODE_VERSION)
+    stack.callback(sink.close)
+    metrics = partial(progressive_metrics, learner.model)
+    identity = Identity(contract=learner.layout.digest(), features=learner.digest)
+    commits = CommitWriter(store, writer=writer, workers=workers, sink=sink, identity=identity, new_metrics=metrics)
+    committer = Committer(commits.write)
+    stack.callback(committer.close)
+    return committer
 
 
 def _learn(
