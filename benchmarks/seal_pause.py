@@ -39,6 +39,8 @@ from trainer.monitor import Monitor
 from trainer.options import TrainOptions
 from trainer.passes import open_pass
 from trainer.position import Position
+from trainer.profiling import profiling
+from trainer.summaries import Summaries
 from trainer.workers import Rank, Workers
 
 PAUSE_GOAL_MS, SHARE_GOAL = 20.0, 0.03
@@ -115,10 +117,22 @@ def train(config: EasyRecConfig, folder: Path, seconds: float) -> Lost:
     committer = Committer(commits.write)
     desk = TimedDesk(learner, position, committer, options=options, workers=workers, monitor=monitor, has_base=False)
     desk.watch(seconds, stop)
-    trainer = Trainer(
-        learner, options=options, workers=workers, position=position, desk=desk, monitor=monitor, stop=stop
-    )
-    with open_pass(config, features, open_maker(config, features), position, workers, depth=options.prefetch) as one:
+    making = open_maker(config, features)
+    with (
+        profiling(options.profile_dir, rank=0) as profiler,
+        open_pass(config, features, making, position, workers, depth=options.prefetch) as one,
+    ):
+        trainer = Trainer(
+            learner,
+            options=options,
+            workers=workers,
+            position=position,
+            desk=desk,
+            monitor=monitor,
+            summaries=Summaries(monitor.board, options.summaries),
+            profiler=profiler,
+            stop=stop,
+        )
         if trainer.run(one.prefetcher, one.feed):
             raise RuntimeError("the events ended before the time did")
     desk.finish()
