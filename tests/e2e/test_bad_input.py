@@ -194,8 +194,6 @@ MESSAGES = {
     "cut in half": (row()[:100], ""),
     "null label": (row(label=pa.array([None], pa.float32())), "null_label"),
     "nan label": (row(label=pa.array([np.nan], pa.float32())), ""),
-    "negative id": (row(user=pa.array([-5], pa.int64())), ""),
-    "id too large": (row(user=pa.array([2**63 - 1], pa.int64())), ""),
     "no event time": (row(time_ms=pa.array([None], pa.int64())), "null_event_time"),
     "event time before 1970": (row(time_ms=pa.array([-1], pa.int64())), "bad_event_time"),
     "event time far ahead": (row(time_ms=pa.array([4_000_000_000_000], pa.int64())), "time_in_future"),
