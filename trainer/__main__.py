@@ -52,7 +52,8 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
     # Importing takes seconds: a standby is worth having because it has done that before it waits.
     from checkpointer.faults_kill import faults_from
     from protos.checked import load_checked
-    from trainer.run import Launch, stopping_on_signals, train
+    from trainer.launch import Launch
+    from trainer.run import stopping_on_signals, train
     from trainer.workers import Rank
 
     stop = threading.Event()

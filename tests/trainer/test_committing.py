@@ -42,7 +42,7 @@ class FailAt:
 
 
 class SlowCommit:
-    """Holds the second commit back until a few more steps are trained."""
+    """Holds the first commit back until a few steps are trained."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
@@ -54,7 +54,7 @@ class SlowCommit:
     def reached(self, point: str) -> None:
         if point == "commit.manifest_written":
             self._commits += 1
-            if self._commits == 2:
+            if self._commits == 1:
                 self._held.set()
                 self.trained_meanwhile = self._enough.wait(30)
         elif point == "train.dense_updated" and self._held.is_set():

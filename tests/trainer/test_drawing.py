@@ -14,7 +14,8 @@ from protos.load import load_config
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.accounting import Counts
 from stream.progress import Progress
-from trainer.run import Launch, train
+from trainer.launch import Launch
+from trainer.run import train
 
 DRAWN = (
     ("batch_size: 64", 'batch_size: 64 shuffle: true shuffle_buffer_size: 2 sample_mask_prob: 0.3 '

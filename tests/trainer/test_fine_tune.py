@@ -13,7 +13,8 @@ from protos.pipeline_pb2 import EasyRecConfig
 from tests.trainer.test_run import Crash, CrashAt, run
 from trainer.errors import RestoreError
 from trainer.fine_tune import NameMap
-from trainer.run import Launch, train
+from trainer.launch import Launch
+from trainer.run import train
 
 Configure = Callable[..., EasyRecConfig]
 

@@ -21,7 +21,8 @@ from stream.progress import recorded_cuts
 from tests.conftest import Broker
 from tests.trainer.test_run import digest_of, run, totals
 from trainer.errors import TrainerConfigError
-from trainer.run import Launch, train
+from trainer.launch import Launch
+from trainer.run import train
 
 Configure = Callable[..., EasyRecConfig]
 

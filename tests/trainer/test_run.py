@@ -18,7 +18,8 @@ from protos.pipeline_pb2 import EasyRecConfig
 from stream.accounting import Counts
 from stream.progress import Progress, recorded_cuts
 from trainer.errors import RestoreError, TrainerConfigError
-from trainer.run import Launch, train
+from trainer.launch import Launch
+from trainer.run import train
 
 Configure = Callable[..., EasyRecConfig]
 

@@ -11,7 +11,8 @@ from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
 from checkpointer.lock import TRAINER_LOCK, acquire
 from protos.pipeline_pb2 import EasyRecConfig
-from trainer.run import Launch, train
+from trainer.launch import Launch
+from trainer.run import train
 
 
 def test_standby_builds_its_model_then_waits_for_the_lock_then_trains(
