@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import shutil
 import socket
 import subprocess
@@ -26,6 +27,25 @@ with warnings.catch_warnings():
     import torchrec  # noqa: F401
 
 REAL_KAFKA = Path(__file__).resolve().parents[2] / "shared" / "kafka" / "run"
+
+
+OURS = ("stream", "features", "recmodels", "trainer", "checkpointer", "publisher", "headrace", "protos")
+
+
+@pytest.fixture(autouse=True)
+def logging_of_its_own() -> Iterator[None]:
+    """Entry points and benchmarks that a test runs in this process set levels: the next test must not feel it."""
+    logging.disable(logging.NOTSET)
+    root = logging.getLogger()
+    level = root.level
+    yield
+    logging.disable(logging.NOTSET)
+    root.setLevel(level)
+    # Those of basicConfig; pytest's own are of other types, and it takes them away itself.
+    for handler in [handler for handler in root.handlers if type(handler) is logging.StreamHandler]:
+        root.removeHandler(handler)
+    for name in OURS:
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 class Broker:

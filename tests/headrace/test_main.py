@@ -25,10 +25,10 @@ def commands(parser: argparse.ArgumentParser, prefix: tuple[str, ...] = ()) -> I
 COMMANDS = dict(commands(build_parser()))
 
 
-def test_every_command_of_the_issue_is_there() -> None:
+def test_every_command_of_the_issues_is_there() -> None:
     expected = (
         "train publish serve evaluate export predict replay status log-ls log-show log-verify log-compact log-revert "
-        "rollback dlq-ls dlq-show dlq-replay broker config-check config-schema demo"
+        "rollback dlq-ls dlq-show dlq-replay broker config-check config-schema demo features"
     )
     assert sorted("-".join(name) for name in COMMANDS) == sorted(expected.split())
 
