@@ -121,3 +121,8 @@ class Process:
     def text(self) -> str:
         """What its log holds so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def verdict(self) -> str:
+        """The last line that is no log line: a child that it left behind may still log after it."""
+        lines = [line for line in self.text().splitlines() if not line[:4].isdigit()]
+        return lines[-1] if lines else ""

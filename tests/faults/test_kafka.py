@@ -120,9 +120,9 @@ def test_topic_created_anew_while_training_is_an_error_and_stays_one(bench: Benc
         assert trainer.wait(60) == 1, trainer.text()
     else:
         kafka_broker.create(topic, len(PARTS))
-    last = trainer.text().splitlines()[-1]
+    last = trainer.verdict()
     assert last.startswith("trainer: topic ") and ("deleted" in last), trainer.text()
-    again = bench.train(config, expect=1).text().splitlines()[-1]
+    again = bench.train(config, expect=1).verdict()
     assert "was deleted and created anew" in again
     assert "headrace log revert" in again
 
@@ -137,7 +137,7 @@ def test_retention_that_was_faster_is_an_error_or_a_declared_gap(bench: Bench, s
     gone = [TopicPartition(topic, part, int(0.8 * len(stage.messages(part)))) for part in PARTS]
     for future in kafka_broker.admin.delete_records(gone).values():
         future.result(10)
-    last = bench.train(config, expect=1).text().splitlines()[-1]
+    last = bench.train(config, expect=1).verdict()
     assert "retention removed" in last and "lost_offset: SKIP_TO_EARLIEST" in last
     assert bench.received(config) == before
     bench.train(
@@ -187,5 +187,5 @@ def test_broker_that_is_down_at_the_start_is_named_and_waited_for(bench: Bench, 
 def test_broker_that_never_comes_ends_the_trainer(bench: Bench, stage: Stage, tmp_path: Path) -> None:
     trainer = bench.start("trainer", on(stage, "127.0.0.1:9", "clicks").config(tmp_path / "never"))
     assert trainer.wait(90) == 1, trainer.text()
-    last = trainer.text().splitlines()[-1]
+    last = trainer.verdict()
     assert last.startswith("trainer: no broker of 127.0.0.1:9 answered within 30 s")

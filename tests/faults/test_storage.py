@@ -50,7 +50,7 @@ def test_trainer_on_a_full_disk_says_so_and_goes_on_when_there_is_space(
     ballast = fill(small_disk, 700_000)
     full = bench.start("trainer", config)
     assert full.wait(60) == 1, full.text()
-    last = full.text().splitlines()[-1]
+    last = full.verdict()
     assert "No space left on device" in last and last.startswith("trainer: "), last
     ballast.unlink()
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
@@ -87,7 +87,7 @@ def test_model_directory_that_cannot_be_written_is_named(bench: Bench, stage: St
     for module in ("trainer", "publisher"):
         process = bench.start(module, config)
         assert process.wait(60) == 1, process.text()
-        last = process.text().splitlines()[-1]
+        last = process.verdict()
         assert "Read-only file system" in last and str(small_disk) in last, last
 
 
@@ -101,8 +101,8 @@ def test_port_that_is_taken_is_named(bench: Bench, stage: Stage) -> None:
         port = taken.getsockname()[1]
         replica = bench.start("headrace", "serve", bench.model(config), "--port", port)
         assert replica.wait(60) == 1, replica.text()
-        assert str(port) in replica.text().splitlines()[-1]
+        assert str(port) in replica.verdict()
         for module in ("trainer", "publisher"):
             process = bench.start(module, config, "--metrics-port", port)
             assert process.wait(60) == 1, process.text()
-            assert str(port) in process.text().splitlines()[-1] and "internal" not in process.text(), process.text()
+            assert str(port) in process.verdict() and "internal" not in process.text(), process.text()

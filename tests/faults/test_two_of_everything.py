@@ -31,7 +31,7 @@ def test_second_trainer_is_refused_and_told_what_to_do(bench: Bench, endless: St
     first = bench.start("trainer", config)
     bench.until(lambda: bench.commits(config) >= 1, first)
     second = bench.train(config, expect=1)
-    last = second.text().splitlines()[-1]
+    last = second.verdict()
     assert "--take-over" in last and str(first.pid) in last
     first.signal(signal.SIGTERM)
     assert first.wait(60) == 0
@@ -51,7 +51,7 @@ def test_stalled_trainer_that_was_taken_over_never_commits_again(bench: Bench, e
     assert new.wait(60) == 0, new.text()
     found = epochs(config)
     assert found == sorted(found) and set(found) == {1, 2}
-    assert status == 1 and "took over" in old.text().splitlines()[-1], old.text()
+    assert status == 1 and "took over" in old.verdict(), old.text()
     bounded = dataclasses.replace(endless, stream=f"{endless.stream} stop_at_end: true")
     bench.train(bounded.config(bench.folder / "model"))
     bench.train(bounded.config(bench.folder / "expected"))
@@ -91,7 +91,7 @@ def test_second_publisher_is_refused(bench: Bench, stage: Stage) -> None:
     bench.until(pointer.exists, first)
     second = bench.start("publisher", config, "--once")
     assert second.wait(60) == 1
-    assert "publisher" in second.text().splitlines()[-1] and str(first.pid) in second.text().splitlines()[-1]
+    assert "publisher" in second.verdict() and str(first.pid) in second.verdict()
     first.signal(signal.SIGKILL)
     assert first.wait(30) == -signal.SIGKILL
     third = bench.start("publisher", config, "--once")

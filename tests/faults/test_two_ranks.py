@@ -70,7 +70,7 @@ def test_job_ends_with_one_rank_and_goes_on_after_a_restart(
     killed, survivor = processes[rank], processes[1 - rank]
     assert killed.wait(LEAVES_S) == -signal.SIGKILL, killed.text()
     assert survivor.wait(LEAVES_S) == 1, survivor.text()
-    last = survivor.text().splitlines()[-1]
+    last = survivor.verdict()
     assert last.startswith("trainer: ")
     assert f"rank {1 - rank} lost another rank" in last
     train(bench, config)
