@@ -16,7 +16,7 @@ from features import Batch, FeatureSet
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.base_model import BaseModel
 from recmodels.embedding_group import EmbeddingGroup
-from recmodels.layout import Layout, create_layout
+from recmodels.layout import Layout
 from recmodels.metrics import ProgressiveMetrics
 from recmodels.observe import observe, progressive_metrics
 from recmodels.optimizers import (
@@ -91,11 +91,11 @@ def create_learner(
 ) -> Learner:
     """Build, shard and wire the model of `config`; the process group exists."""
     model = create_model(config, features, device=device)
-    layout = create_layout(features.features, config.model_config)
     sparse = sparse_optimizer(config.train_config.sparse_optimizer)
     group = model.embedding_group
     if not isinstance(group, EmbeddingGroup):
         raise TypeError(f"a model that trains has an EmbeddingGroup, got {type(group).__name__}")
+    layout = group.layout
     sparse.attach(group.sparse_parameters())
     half = DenseHalf(model)
     world = dist.group.WORLD
