@@ -10,9 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from checkpointer.errors import LockedError, NotStoredError
+from checkpointer.local_store import LocalStore
+from checkpointer.store import Store
 
 TRAINER_LOCK = "trainer.lock"
 MAINTENANCE_LOCK = "maintenance.lock"
+
+
+def lock_directory(configured: str, store: Store) -> str:
+    """The folder of the locks: as configured (lock_dir), else the model directory where that is local, else ""."""
+    return configured or (str(store.root) if isinstance(store, LocalStore) else "")
 
 
 class ProcessLock:

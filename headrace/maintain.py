@@ -7,7 +7,7 @@ import uuid
 from checkpointer.commit import Commit
 from checkpointer.compact import compact
 from checkpointer.local_store import LocalStore
-from checkpointer.lock import TRAINER_LOCK, acquire, maintenance
+from checkpointer.lock import TRAINER_LOCK, acquire, lock_directory, maintenance
 from checkpointer.retention import RetentionOptions, collect_garbage
 from checkpointer.revert import revert
 from checkpointer.store import Store
@@ -23,7 +23,7 @@ def compact_now(store: Store, config: EasyRecConfig, *, now_ms: int) -> dict[str
 
     LockedError when the publisher or the trainer is at it.
     """
-    lock_dir = config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
+    lock_dir = lock_directory(config.checkpoint_config.lock_dir, store)
     if not lock_dir:
         raise UsageError(f"{store.url} is not local; pass --config CONFIG with checkpoint_config.lock_dir")
     options = RetentionOptions.of(config)

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from checkpointer.errors import LockedError
-from checkpointer.local_store import LocalStore
-from checkpointer.lock import acquire
+from checkpointer.lock import acquire, lock_directory
 from checkpointer.store import Store
 from publisher.errors import PublisherBusyError
 
@@ -15,7 +14,7 @@ PUBLISHER_LOCK = "publisher.lock"
 @contextmanager
 def publisher_lock(store: Store, lock_dir: str, holder: str) -> Iterator[None]:
     """Hold the lock in `lock_dir`, by default the model directory where that is local; raises PublisherBusyError."""
-    directory = lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
+    directory = lock_directory(lock_dir, store)
     if not directory:
         yield
         return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkpointer.errors import LockedError
-from checkpointer.local_store import LocalStore
+from checkpointer.lock import lock_directory
 from checkpointer.log import CommitLog
 from checkpointer.retention import RetentionOptions, maintain
 from checkpointer.store import Store
@@ -42,7 +42,7 @@ def run_task(config: EasyRecConfig, store: Store, task: str, arguments: list[str
 
 def maintain_log(config: EasyRecConfig, store: Store, clock_ms: Callable[[], int]) -> None:
     """Compact the commit log and collect garbage, unless somebody else is at it."""
-    lock_dir = maintenance_dir(config, store)
+    lock_dir = lock_directory(config.checkpoint_config.lock_dir, store)
     if not lock_dir:
         raise PublisherConfigError(
             f"set checkpoint_config.lock_dir: {store.url} is not local, and compaction needs a lock"
@@ -54,11 +54,6 @@ def maintain_log(config: EasyRecConfig, store: Store, clock_ms: Callable[[], int
         maintain(store, lock_dir, options, now_ms=clock_ms(), holder=f"publisher of {store.url}", published=published)
     except LockedError as error:
         logger.info("log is being maintained already: %s", error)
-
-
-def maintenance_dir(config: EasyRecConfig, store: Store) -> str:
-    """The folder of the locks: as configured, or the model directory where that is local, or ""."""
-    return config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
 
 
 def compile_artefact(config: EasyRecConfig, store: Store, runtime: str) -> None:

@@ -6,11 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from checkpointer.faults import NO_FAULTS, FaultPoints
-from checkpointer.lock import TRAINER_LOCK, ProcessLock, acquire, take_over, wait_for
+from checkpointer.lock import TRAINER_LOCK, ProcessLock, acquire, lock_directory, take_over, wait_for
 from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
 from trainer.errors import TrainerConfigError
-from trainer.upkeep import lock_directory
 from trainer.workers import Rank, Workers
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,7 @@ class Launch:
 
 def hold(config: EasyRecConfig, store: Store, launch: Launch, stack: ExitStack) -> None:
     """Hold the model directory, as far as locks reach: see checkpointer/lock.py."""
-    directory = lock_directory(config, store)
+    directory = lock_directory(config.checkpoint_config.lock_dir, store)
     lock: ProcessLock
     if not directory:
         logger.info("no lock url=%s: the producer epoch alone fences an older trainer", store.url)
@@ -52,7 +51,7 @@ def stand_by(
     config: EasyRecConfig, store: Store, launch: Launch, workers: Workers, stack: ExitStack, stop: threading.Event
 ) -> None:
     """Rank 0 waits for the lock, however long; it tells the others so, whose patience for an answer is bounded."""
-    directory = lock_directory(config, store)
+    directory = lock_directory(config.checkpoint_config.lock_dir, store)
     if not directory:
         raise TrainerConfigError(
             f"a standby waits for a lock, and {store.url} has none; set checkpoint_config.lock_dir to a folder that "

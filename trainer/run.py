@@ -15,6 +15,7 @@ from types import FrameType, TracebackType
 import torch
 
 from checkpointer import CommitLog, Writer, WriterOptions
+from checkpointer.lock import lock_directory
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
 from features import FeatureSet, create_features
@@ -40,7 +41,7 @@ from trainer.profiling import profiling
 from trainer.replaying import Recording, read_recording
 from trainer.resume import resume
 from trainer.summaries import Summaries
-from trainer.upkeep import Upkeep, lock_directory, start_child
+from trainer.upkeep import Upkeep, start_child
 from trainer.workers import Workers, naming_lost_ranks
 
 logger = logging.getLogger(__name__)
@@ -213,7 +214,8 @@ def _open_upkeep(job: Job) -> Upkeep | None:
     if job.workers.rank or not job.launch.config_path:
         return None
     every = max(1, job.config.checkpoint_config.compact_after_commits // 2)
-    return Upkeep(job.launch.config_path, lock_directory(job.config, job.store), every=every, start=start_child)
+    directory = lock_directory(job.config.checkpoint_config.lock_dir, job.store)
+    return Upkeep(job.launch.config_path, directory, every=every, start=start_child)
 
 
 def _open_recording(job: Job, seq: int) -> Recording | None:

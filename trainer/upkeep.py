@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkpointer.errors import LockedError
-from checkpointer.local_store import LocalStore
+from checkpointer.lock import lock_directory
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.retention import RetentionOptions, maintain
 from checkpointer.store import Store
@@ -59,16 +59,11 @@ def start_child(config_path: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "trainer.upkeep", config_path], stdin=subprocess.DEVNULL)
 
 
-def lock_directory(config: EasyRecConfig, store: Store) -> str:
-    """The folder of the locks; "" where there is none, and so no upkeep."""
-    return config.checkpoint_config.lock_dir or (str(store.root) if isinstance(store, LocalStore) else "")
-
-
 def tidy(config: EasyRecConfig, store: Store, *, now_ms: int) -> None:
     """Compact when due and collect what nothing needs; what is not published yet stays."""
     options = RetentionOptions.of(config)
     numbers = [int(name) for folder in store.folders("versions") if (name := folder.rsplit("/", 1)[1]).isdigit()]
-    directory = lock_directory(config, store)
+    directory = lock_directory(config.checkpoint_config.lock_dir, store)
     published = max(numbers, default=None)
     try:
         maintain(store, directory, options, now_ms=now_ms, holder=f"trainer of {store.url}", published=published)
