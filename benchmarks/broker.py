@@ -22,7 +22,7 @@ class ApacheKafka:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = _two_free_ports()
+        self._port = two_free_ports()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -96,7 +96,7 @@ def _append_time(message: Message) -> int:
     return int(milliseconds)
 
 
-def _two_free_ports() -> int:
+def two_free_ports() -> int:
     """A port that is free together with the next one, which the controller takes."""
     while True:
         port = free_port()

@@ -33,8 +33,8 @@ from protos.load import parse_config
 from publisher.codec import encode_pointer, encode_version
 from publisher.contract import Contract
 from publisher.manifest import POINTER, Artefact, Base, Blob, Delta, Pointer, ServingVersion
-from publisher.replica.process import bind
 from publisher.rows import ServingRows, encode_rows
+from stream.broker import free_port
 
 SPARSE, DENSE, DIM = 26, 13, 16
 REPLICA = """
@@ -234,12 +234,6 @@ class Client:
             self._connection.close()
             return False
         return response.status == 200
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with bind("127.0.0.1", 0) as listening:
-        return int(listening.getsockname()[1])
 
 
 def compare(load: Load, folder: Path) -> dict[str, Seen]:

@@ -27,9 +27,10 @@ from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
 from headrace.demo import movielens
 from headrace.demo.client import Client
-from headrace.demo.processes import Child, free_port, spawn, wait_for
+from headrace.demo.processes import Child, spawn, wait_for
 from headrace.demo.producer import EventProducer
 from publisher.versions import list_versions, read_current, read_version
+from stream.broker import free_port
 from stream.cursor import Cursor
 
 TOPIC, PER_MESSAGE, BATCH, LINGER_MS = "events", 32, 512, 50

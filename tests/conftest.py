@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import shutil
-import socket
 import subprocess
 import time
 import uuid
@@ -17,6 +16,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from benchmarks.broker import two_free_ports
 from stream.broker import EmbeddedBroker, free_port
 
 # fbgemm's CPU build warns at import that its GPU-only modules are absent; every other warning is an error.
@@ -164,7 +164,7 @@ def embedded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real Apache Kafka, one for the session: use topics of your own, do not kill it."""
     _require_kafka()
-    process = KafkaProcess(tmp_path_factory.mktemp("kafka"), _two_free_ports())
+    process = KafkaProcess(tmp_path_factory.mktemp("kafka"), two_free_ports())
     process.start()
     yield Broker(process.bootstrap)
     process.stop()
@@ -181,7 +181,7 @@ class KafkaProcesses:
         """Start one; `{port}` and `{controller}` in properties stand for its ports."""
         folder = self._folder / f"kafka{len(self.started)}"
         folder.mkdir()
-        port = _two_free_ports()
+        port = two_free_ports()
         filled = [item.replace("{port}", str(port)).replace("{controller}", str(port + 1)) for item in properties]
         self.started.append(KafkaProcess(folder, port, filled))
         self.started[-1].start(wait)
@@ -205,18 +205,6 @@ def kafka_process(tmp_path: Path) -> Iterator[KafkaProcesses]:
 def _require_kafka() -> None:
     if not REAL_KAFKA.exists() or shutil.which("java") is None:
         pytest.skip(f"no Apache Kafka at {REAL_KAFKA}, or no java")
-
-
-def _two_free_ports() -> int:
-    """A port that is free together with the next one, which the controller takes."""
-    while True:
-        port = free_port()
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

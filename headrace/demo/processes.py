@@ -1,7 +1,6 @@
 """The demo's child processes: each logs to a file, and one that dies early is an error that names the file."""
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -63,13 +62,6 @@ def wait_for(condition: Callable[[], bool], children: Sequence[Child], *, what: 
             logs = ", ".join(str(child.log) for child in children)
             raise DemoError(f"{what} did not happen within {timeout_s:.0f} s; see {logs}")
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    """Return a port of the loopback address that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _tail(log: Path, lines: int = 3) -> str:

@@ -18,12 +18,12 @@ from headrace.demo.client import Client, Observed
 from headrace.demo.curves import Figure, Recorded, figures
 from headrace.demo.errors import DemoError
 from headrace.demo.measure import commit_points, percentiles, rows_covered, second_half_auc, staleness_ms
-from headrace.demo.processes import Child, free_port, spawn, wait_for
+from headrace.demo.processes import Child, spawn, wait_for
 from headrace.demo.producer import EventProducer, create_topics
 from headrace.demo.report import write_report, write_summary
 from headrace.demo.view import Sample, table
 from publisher.versions import list_versions, read_pointer, read_version
-from stream.broker import EmbeddedBroker
+from stream.broker import EmbeddedBroker, free_port
 from stream.progress import Progress
 
 TOPIC = "movielens"

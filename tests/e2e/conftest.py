@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from headrace.__main__ import run as headrace
-from headrace.demo.processes import Child, free_port, spawn, wait_for
+from headrace.demo.processes import Child, spawn, wait_for
+from stream.broker import free_port
 from tests.conftest import Broker
 
 CONFIG = """
