@@ -31,7 +31,7 @@ bench-faults: $(STAMP)
 	$(BIN)/python -m benchmarks.faults $(N)
 
 e2e: $(STAMP)
-	$(BIN)/python -m pytest -m "e2e or kafka"
+	$(BIN)/python -m pytest -m "(e2e or kafka) and not slow"
 
 install: $(STAMP)
 

@@ -113,7 +113,12 @@ class KafkaClient:
         """Remember it; say it once per outage, since librdkafka tells it with every attempt."""
         known = self._refused if error.code() in REFUSED else self._unreachable
         if known is None:
-            _log.warning("event=kafka_error code=%s detail=%s", error.name(), error.str())
+            _log.warning(
+                "event=kafka_error brokers=%s code=%s detail=%s",
+                self._options.brokers,
+                error.name(),
+                error.str(),
+            )
         if error.code() in REFUSED:
             self._refused = error
         elif known is None or error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001

@@ -60,52 +60,6 @@ def test_killed_trainer_goes_on_with_the_very_next_row_of_every_message(
     assert bench.result(config).same_state(expected)
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("away_s", [1.0, 8.0])
-def test_trainer_survives_the_crash_of_its_broker(away_s: float, bench: Bench, stage: Stage, kafka_process) -> None:
-    process = kafka_process()
-    broker = process.broker()
-    topic = broker.topic(len(PARTS))
-    send(broker, topic, stage, 0.0, 0.5)
-    config = on(stage, process.bootstrap, topic, "").config(bench.folder / "crashed")
-    trainer = bench.start("trainer", config)
-    bench.until(lambda: bench.commits(config) >= 3, trainer)
-    process.kill()
-    time.sleep(away_s)
-    assert trainer.poll() is None, trainer.text()
-    process.start()
-    half = bench.received(config)
-    send(process.broker(), topic, stage, 0.5, 1.0)
-    bench.until(lambda: bench.received(config) > max(half, stage.rows * 0.6), trainer)
-    stop(trainer)
-    bounded = on(stage, process.bootstrap, topic)
-    bench.train(bounded.config(bench.folder / "crashed"))
-    expected = bounded.config(bench.folder / "expected")
-    bench.train(expected)
-    assert bench.result(expected).accounting["received"] == stage.rows
-    assert bench.result(config).same_state(bench.result(expected))
-
-
-@pytest.mark.timeout(200)
-def test_stalled_trainer_goes_on_where_it_was(bench: Bench, stage: Stage, kafka_broker) -> None:
-    topic = kafka_broker.topic(len(PARTS))
-    send(kafka_broker, topic, stage, 0.0, 0.5)
-    config = on(stage, kafka_broker.bootstrap, topic, "").config(bench.folder / "stalled")
-    trainer = bench.start("trainer", config)
-    bench.until(lambda: bench.commits(config) >= 3, trainer)
-    trainer.signal(signal.SIGSTOP)
-    send(kafka_broker, topic, stage, 0.5, 1.0)
-    time.sleep(20)
-    trainer.signal(signal.SIGCONT)
-    bench.until(lambda: bench.received(config) > stage.rows * 0.9, trainer)
-    stop(trainer)
-    bounded = on(stage, kafka_broker.bootstrap, topic)
-    bench.train(bounded.config(bench.folder / "stalled"))
-    expected = bounded.config(bench.folder / "expected")
-    bench.train(expected)
-    assert bench.result(config).same_state(bench.result(expected))
-
-
 def test_topic_created_anew_while_training_is_an_error_and_stays_one(bench: Bench, stage: Stage, kafka_broker) -> None:
     topic = kafka_broker.topic(len(PARTS))
     send(kafka_broker, topic, stage)
