@@ -10,6 +10,7 @@ import torch
 from torchrec import KeyedJaggedTensor, KeyedTensor
 
 from features import Batch
+from features.feature_set import USER
 from publisher.errors import Reason, VersionError
 from publisher.export.runtime import DenseRunner
 from publisher.manifest import ServingVersion
@@ -97,35 +98,59 @@ class Side:
                 raise VersionError(Reason.CORRUPT, f"version {self.number}: output {name} of a row of zeros is {array}")
 
     def warm(self) -> None:
-        """Predict a row of nulls, where features take them, so that no request waits for a kernel to compile."""
-        names = self.contract.features.input_columns
+        """Predict rows of nulls, where features take them, so that no request waits for a kernel to compile."""
+        columns = self.contract.columns
+        of_user = [column.name for column in columns if column.user]
+        of_items = [column.name for column in columns if not column.user]
         with contextlib.suppress(RequestError):
-            self.predict(pa.RecordBatch.from_arrays([pa.nulls(1)] * len(names), names=list(names)))
+            self.predict(_nulls([*of_user, *of_items], 1))
+            if of_user and of_items:
+                self.predict(_nulls(of_items, 2), _nulls(of_user, 1))
 
-    def predict(self, rows: pa.RecordBatch) -> Predictions:
-        """Predict rows of raw columns; RequestError names the first bad row and its column."""
-        errors = self.contract.features.validate(rows, serving=True)
-        if errors:
-            more = f" (and {len(errors.rows) - 1} more rows)" if len(errors.rows) > 1 else ""
-            raise RequestError(400, f"row {errors.rows[0]}: {errors.reasons[0]}: {errors.details[0]}{more}")
-        batch = self.contract.features.parse(rows, labels=False)
-        found = self._run(self._groups(batch, rows.num_rows))
+    def predict(self, items: pa.RecordBatch, user: pa.RecordBatch | None = None) -> Predictions:
+        """Predict rows of raw columns, `user` being one row of those that `items` lack.
+
+        RequestError names the first bad row and its feature.
+        """
+        found = self._run(self._groups(self._batch(items, user)))
         for name, array in found.items():
             if not np.isfinite(array).all():
                 raise RequestError(500, f"version {self.number} predicts a {name} that is not finite")
         return found
 
+    def _batch(self, items: pa.RecordBatch, user: pa.RecordBatch | None) -> Batch:
+        features = self.contract.features
+        errors = features.validate(items, serving=True) if user is None else features.validate_tiled(user, items)
+        if errors:
+            more = f" (and {len(errors.rows) - 1} more rows)" if len(errors.rows) > 1 else ""
+            raise RequestError(400, f"row {errors.rows[0]}: {errors.reasons[0]}: {errors.details[0]}{more}")
+        return features.parse(items, labels=False) if user is None else features.parse_tiled(user, items)
+
     def _run(self, groups: list[torch.Tensor]) -> Predictions:
         return {name: tensor.numpy() for name, tensor in self.dense.runner.run(groups).items()}
 
-    def _groups(self, batch: Batch, count: int) -> list[torch.Tensor]:
-        """Look up and lay out the group tensors of the dense half."""
-        buffer = self.tables.outputs(count)
-        for sparse in batch.sparse_features.values():
-            self._pool(sparse, count, buffer)
-        for dense in batch.dense_features.values():
-            self._place(dense, count, buffer)
-        return [torch.from_numpy(self.tables.group(buffer, count, g)) for g in range(len(self.contract.layout.groups))]
+    def _groups(self, batch: Batch) -> list[torch.Tensor]:
+        """Look up and lay out the group tensors of the dense half; the user's columns once for all items."""
+        tables, numbers = self.tables, range(len(self.contract.layout.groups))
+        count = batch.size
+        buffer = tables.outputs(count)
+        if batch.tile_size > 0:
+            user = tables.outputs(1)
+            self._fill(batch, True, 1, user)
+            for number in numbers:
+                tables.group(buffer, count, number)[:] = tables.group(user, 1, number)
+        # Lookups add to what is there: zeros in the items' columns.
+        self._fill(batch, False, count, buffer)
+        return [torch.from_numpy(tables.group(buffer, count, number)) for number in numbers]
+
+    def _fill(self, batch: Batch, of_user: bool, count: int, buffer: Floats) -> None:
+        """Look up one side of a batch, of `count` rows."""
+        for name, sparse in batch.sparse_features.items():
+            if name.endswith(USER) == of_user:
+                self._pool(sparse, count, buffer)
+        for name, dense in batch.dense_features.items():
+            if name.endswith(USER) == of_user:
+                self._place(dense, count, buffer)
 
     def _pool(self, sparse: KeyedJaggedTensor, count: int, buffer: Floats) -> None:
         keys = tuple(sparse.keys())
@@ -150,3 +175,7 @@ class Side:
         for feature, group, column, width in places:
             target = self.tables.group(buffer, count, group)
             target[:, column : column + width] = values[:, start[feature] : start[feature] + width]
+
+
+def _nulls(names: list[str], rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)] * len(names), names=names)

@@ -8,7 +8,9 @@ A scalar column `c` is one tensor `c` of shape [N] or [N, 1]; [N, k] gives lists
     c.values  c.weights  c.lengths       map of values to their weights
     c.nulls                              BOOL[N]: rows without a value, beside any of the above
 
-A column of which all features belong to the user may have one row for N items; it is repeated.
+A column that holds the user's values for all features may have one row for N items. Where all of them have, that row
+stays apart, so that the user's features are made, and looked up, once (architecture.md section 4, Batch); else what has
+one row is repeated.
 """
 
 import difflib
@@ -42,6 +44,14 @@ class InputColumn:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Rows:
+    """The rows of a request; `user` is the one row of the user's columns, where `items` lack those."""
+
+    items: pa.RecordBatch
+    user: pa.RecordBatch | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Column:
     """The tensors of one column, by part; a scalar column has the part ""."""
 
@@ -53,7 +63,7 @@ def _bad(message: str) -> RequestError:
     return RequestError(400, message)
 
 
-def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_rows: int) -> pa.RecordBatch:
+def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_rows: int) -> Rows:
     """Turn the tensors of a request into rows; a request without rows, or with more than `max_rows`, is refused."""
     wanted = {column.name: column for column in columns}
     given = _collect(inputs, wanted)
@@ -66,6 +76,14 @@ def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_ro
         raise _bad(f"input {next(iter(wanted), '')!r} is empty: the request holds no rows")
     if count > max_rows:
         raise RequestError(413, f"the request holds {count} rows, at most {max_rows} are answered at once; split it")
+    users = {name: array for name, array in arrays.items() if wanted[name].user}
+    if users and count > 1 and all(len(array) == 1 for array in users.values()):
+        items = {name: array for name, array in arrays.items() if name not in users}
+        return Rows(items=_fitted(items, count, wanted), user=_fitted(users, 1, wanted))
+    return Rows(items=_fitted(arrays, count, wanted))
+
+
+def _fitted(arrays: Mapping[str, pa.Array], count: int, wanted: Mapping[str, InputColumn]) -> pa.RecordBatch:
     fitted = [_fit(array, count, wanted[name]) for name, array in arrays.items()]
     return pa.RecordBatch.from_arrays(fitted, names=list(arrays))
 

@@ -249,11 +249,11 @@ class InferenceServer:
                 _check_version(version, side)
                 request = parse_request(body, header_length)
                 rows = to_rows(request.inputs, side.columns, self._options.max_rows)
-                predictions = side.predict(rows)
+                predictions = side.predict(rows.items, rows.user)
                 answered = encode_response(request, self._options.name, str(side.number), predictions)
             except RequestError as error:
                 return _Answer(version=side.number, error=error)
-            self._metrics.rows.inc(rows.num_rows)
+            self._metrics.rows.inc(rows.items.num_rows)
             return _Answer(version=side.number, body=answered)
 
     def _figures(self) -> Iterator[Metric]:

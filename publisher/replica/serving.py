@@ -61,8 +61,8 @@ class Servable(Protocol):
     def outputs(self) -> tuple[TensorSpec, ...]:
         """The output tensors, for metadata."""
 
-    def predict(self, rows: pa.RecordBatch) -> Predictions:
-        """Predict rows; RequestError names the row and column of a bad one."""
+    def predict(self, items: pa.RecordBatch, user: pa.RecordBatch | None = None) -> Predictions:
+        """Predict rows, `user` being one row of the columns that `items` lack; RequestError names what is bad."""
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """(rows, bytes) of each table."""

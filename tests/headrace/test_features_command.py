@@ -1,4 +1,4 @@
-"""`headrace features`, and that a row makes the same ids in training, offline and in a request."""
+"""`headrace features` (that its ids are those of training and of requests: tests/e2e/test_same_ids.py)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from features import BASE, create_features
-from protos.load import load_config
-from publisher.replica.protocol import Tensor
-from publisher.replica.request import InputColumn, to_rows
-from stream import open_source
 
 CONFIG = """
 model_dir: "unused"
@@ -102,69 +95,3 @@ def test_features_compares_with_what_is_expected(headrace: Callable[..., Any], f
     pq.write_table(changed.slice(1), expected)
     short = headrace("features", config, "--data", data, "--compare", expected)
     assert short.code == 2 and "has 3 rows" in short.errors
-
-
-def request() -> pa.RecordBatch:
-    """The rows as a request carries them: one row of the user, as many of items as there are."""
-    wanted = [InputColumn(name=name, user=True) for name in USER] + [
-        InputColumn(name=name, user=False) for name in ITEMS
-    ]
-    at = np.array([98, 90, 0, 1])
-    tensors = {
-        "user": Tensor(name="user", datatype="BYTES", shape=(1,), data=pa.array([USER["user"]])),
-        "age": Tensor(name="age", datatype="FP64", shape=(1,), data=np.array([USER["age"]])),
-        "now": Tensor(name="now", datatype="INT64", shape=(1,), data=np.array([USER["now"]])),
-        "clicks__tag": Tensor(name="clicks__tag", datatype="BYTES", shape=(1,), data=pa.array([USER["clicks__tag"]])),
-        "clicks__at": Tensor(name="clicks__at", datatype="BYTES", shape=(1,), data=pa.array([USER["clicks__at"]])),
-        "tags": Tensor(name="tags", datatype="BYTES", shape=(4,), data=pa.array(ITEMS["tags"])),
-        "at": Tensor(name="at", datatype="INT64", shape=(4,), data=at),
-    }
-    nulls = Tensor(name="at.nulls", datatype="BOOL", shape=(4,), data=np.array([False, False, True, False]))
-    return to_rows(tensors | {"at.nulls": nulls}, wanted, 100)
-
-
-def test_training_offline_and_requests_make_the_same_ids(
-    headrace: Callable[..., Any], files: tuple[Path, Path]
-) -> None:
-    config, data = files
-    features = create_features(load_config(config))
-    out = data.with_name("out.parquet")
-    assert headrace("features", config, "--data", data, "--out", out).code == 0
-    offline = pq.read_table(out)
-
-    source = open_source(load_config(config), path=str(data), columns=features.columns)
-    source.start(source.partitions(), {})
-    chunk = source.read(5.0)
-    source.close()
-    assert chunk is not None
-    trained = features.parse(chunk.rows)
-
-    served_rows = request()
-    assert not features.validate(served_rows, serving=True)
-    served = features.parse(served_rows, labels=False)
-    users = served_rows.select(sorted(features.user_columns)).slice(0, 1)
-    items = served_rows.select([name for name in served_rows.schema.names if name not in features.user_columns])
-    tiled = features.parse_tiled(users, items)
-
-    for feature in features.features:
-        group = f"{BASE}_user" if feature.is_user else BASE
-        rows = 1 if feature.is_user else 4
-        if not feature.is_sparse:
-            one = trained.dense_features[BASE][feature.name]
-            assert np.array_equal(one, served.dense_features[BASE][feature.name])
-            assert np.array_equal(one[:rows], tiled.dense_features[group][feature.name])
-            assert one.reshape(-1).tolist() == offline.column(feature.name).to_pylist()
-            continue
-        one, other, user = (batch.sparse_features[key][feature.name] for batch, key in (
-            (trained, BASE), (served, BASE), (tiled, group)
-        ))  # fmt: skip
-        assert np.array_equal(one.values(), other.values()) and np.array_equal(one.lengths(), other.lengths())
-        assert np.array_equal(one.lengths()[:rows], user.lengths())
-        assert np.array_equal(one.values()[: int(one.lengths()[:rows].sum())], user.values())
-        written = [flatten(row) for row in offline.column(feature.name).to_pylist()]
-        assert one.values().tolist() == [item for row in written for item in row]
-        assert one.lengths().tolist() == [len(row) for row in written]
-
-
-def flatten(row: list[Any]) -> list[int]:
-    return [item for step in row for item in (step if isinstance(step, list) else [step])]

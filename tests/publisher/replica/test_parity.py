@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import logging
 
 import numpy as np
 import pyarrow as pa
@@ -140,9 +139,9 @@ class Setting:
             return {name: value.numpy() for name, value in self.half(*groups).items()}
 
 
-@pytest.mark.parametrize("runtime", ["eager", "torch_script"])
-def test_replica_predicts_what_the_model_predicts(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
-    setting, store = Setting(), MemoryStore()
+def served(setting: Setting, runtime: str) -> tuple[Side, MemoryStore]:
+    """What a replica serves of the commit."""
+    store = MemoryStore()
     setting.commit(store)
     clock = itertools.count(10)
     around = Surroundings(
@@ -159,13 +158,35 @@ def test_replica_predicts_what_the_model_predicts(runtime: str, caplog: pytest.L
     follower = Follower(
         store, switch, ReplicaMetrics(), host=this_host(), verifier=None, clock=lambda: 0.0, drain_s=1.0,
     )  # fmt: skip
-    with caplog.at_level(logging.ERROR):
-        assert follower.poll(), caplog.text
+    assert follower.poll()
     side = switch.current
     assert side is not None
+    return side, store
+
+
+@pytest.mark.parametrize("runtime", ["eager", "torch_script"])
+def test_replica_predicts_what_the_model_predicts(runtime: str) -> None:
+    setting = Setting()
+    side, store = served(setting, runtime)
     found = side.predict(setting.rows)
     expected = setting.expected()
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)
     assert hashlib.sha256(store.get(side.version.dense.path)).hexdigest() == side.version.dense.digest
+
+
+def test_one_row_of_the_user_predicts_what_it_does_beside_each_item() -> None:
+    setting = Setting()
+    side, _ = served(setting, "torch_script")
+    users, items = setting.rows.select(["user"]), setting.rows.select(["tags", "seen", "price"])
+    for at in (0, 1, 2):
+        user = users.slice(at, 1)
+        repeated = user.column("user").take(pa.array([0] * items.num_rows))
+        whole = side.predict(items.append_column("user", repeated))
+        before = side.lookups()["user_emb"][0]
+        tiled = side.predict(items, user)
+        assert side.lookups()["user_emb"][0] == before + 2
+        assert tiled.keys() == whole.keys()
+        for name, value in whole.items():
+            assert np.array_equal(tiled[name], value), name

@@ -6,7 +6,7 @@ import pytest
 
 from publisher.replica.errors import RequestError
 from publisher.replica.protocol import DTYPES, Tensor
-from publisher.replica.request import InputColumn, to_rows
+from publisher.replica.request import InputColumn, Rows, to_rows
 
 COLUMNS = (InputColumn(name="user_id", user=True), InputColumn(name="clicks", user=False))
 
@@ -16,8 +16,14 @@ def tensor(name: str, data: object, datatype: str = "INT64", shape: tuple[int, .
     return Tensor(name=name, datatype=datatype, shape=shape or (len(array),), data=array)
 
 
+def parts(*tensors: Tensor, columns: tuple[InputColumn, ...] = COLUMNS) -> Rows:
+    return to_rows({t.name: t for t in tensors}, columns, max_rows=3)
+
+
 def rows(*tensors: Tensor, columns: tuple[InputColumn, ...] = COLUMNS) -> dict[str, list[object]]:
-    return {k: v for k, v in to_rows({t.name: t for t in tensors}, columns, max_rows=3).to_pydict().items()}
+    found = parts(*tensors, columns=columns)
+    assert found.user is None
+    return dict(found.items.to_pydict())
 
 
 def test_rows_of_scalars_and_strings() -> None:
@@ -27,13 +33,26 @@ def test_rows_of_scalars_and_strings() -> None:
     }
 
 
-def test_rows_repeat_a_user_column_for_all_items() -> None:
-    assert rows(tensor("user_id", [7]), tensor("clicks", [1, 2, 3]))["user_id"] == [7, 7, 7]
+def test_one_row_of_the_user_stays_apart_from_those_of_items() -> None:
+    found = parts(tensor("user_id", [7]), tensor("clicks", [1, 2, 3]))
+    assert found.user is not None
+    assert (found.user.to_pydict(), found.items.to_pydict()) == ({"user_id": [7]}, {"clicks": [1, 2, 3]})
+    ragged = (tensor("user_id.values", [7, 8]), tensor("user_id.lengths", [2], "INT32"))
+    user = parts(*ragged, tensor("clicks", [1, 2, 3])).user
+    assert user is not None and user.to_pydict() == {"user_id": [[7, 8]]}
 
 
-def test_rows_repeat_a_ragged_user_column() -> None:
-    found = rows(tensor("user_id.values", [7, 8]), tensor("user_id.lengths", [2], "INT32"), tensor("clicks", [1, 2, 3]))
-    assert found["user_id"] == [[7, 8]] * 3
+def test_one_row_of_the_user_and_one_item_are_one_row() -> None:
+    assert rows(tensor("user_id", [7]), tensor("clicks", [1])) == {"user_id": [7], "clicks": [1]}
+
+
+def test_user_columns_of_one_row_are_repeated_beside_others_of_all_rows() -> None:
+    columns = (*COLUMNS, InputColumn(name="age", user=True))
+    age = tensor("age", [30, 31, 32])
+    found = rows(tensor("user_id", [7]), age, tensor("clicks", [1, 2, 3]), columns=columns)
+    assert found == {"user_id": [7, 7, 7], "age": [30, 31, 32], "clicks": [1, 2, 3]}
+    ragged = (tensor("user_id.values", [7, 8]), tensor("user_id.lengths", [2], "INT32"))
+    assert rows(*ragged, age, tensor("clicks", [1, 2, 3]), columns=columns)["user_id"] == [[7, 8]] * 3
 
 
 @pytest.mark.parametrize(

@@ -289,9 +289,9 @@ class Scripted:
     def __init__(self, act: Callable[[], None]) -> None:
         self._act = act
 
-    def predict(self, rows: pa.RecordBatch) -> Predictions:
+    def predict(self, items: pa.RecordBatch, user: pa.RecordBatch | None = None) -> Predictions:
         self._act()
-        return {"y": np.arange(rows.num_rows)}
+        return {"y": np.arange(items.num_rows)}
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         return {"t": (3, 100)}
