@@ -95,6 +95,9 @@ def _stream(config: EasyRecConfig) -> Iterator[Finding]:
         if not getattr(stream, name):
             text = f"is not set; write stream_config {{ {name}: ... }} or a kafka:// train_input_path"
             yield Finding(path=f"stream_config.{name}", text=text)
+    if stream.broker_wait_ms == 0:
+        text = "gives the brokers no time to answer; write milliseconds, for example 30000"
+        yield Finding(path="stream_config.broker_wait_ms", value="0", text=text)
     if stream.start == TIMESTAMP and not stream.HasField("start_timestamp_ms"):
         yield Finding(path="stream_config.start", value="TIMESTAMP", text="needs start_timestamp_ms")
     if stream.format == PROTOBUF:

@@ -100,7 +100,7 @@ class DeadLetterConfig(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., path: _Optional[str] = ..., max_share: _Optional[float] = ..., window_rows: _Optional[int] = ...) -> None: ...
 
 class StreamConfig(_message.Message):
-    __slots__ = ("brokers", "topic", "format", "protobuf_message", "protobuf_descriptor_file", "group_id", "start", "start_timestamp_ms", "stop_at_end", "stop_timestamp_ms", "stop_idle_ms", "lost_offset", "partition_refresh_ms", "event_time_field", "event_time_unit", "allowed_lateness_ms", "max_future_ms", "idle_partition_ms", "event_id_field", "duplicate_window_ms", "filters", "linger_ms", "prefetch_batches", "fetch_max_bytes", "dead_letters", "security")
+    __slots__ = ("brokers", "topic", "format", "protobuf_message", "protobuf_descriptor_file", "group_id", "start", "start_timestamp_ms", "stop_at_end", "stop_timestamp_ms", "stop_idle_ms", "lost_offset", "partition_refresh_ms", "broker_wait_ms", "event_time_field", "event_time_unit", "allowed_lateness_ms", "max_future_ms", "idle_partition_ms", "event_id_field", "duplicate_window_ms", "filters", "linger_ms", "prefetch_batches", "fetch_max_bytes", "dead_letters", "security")
     BROKERS_FIELD_NUMBER: _ClassVar[int]
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     FORMAT_FIELD_NUMBER: _ClassVar[int]
@@ -114,6 +114,7 @@ class StreamConfig(_message.Message):
     STOP_IDLE_MS_FIELD_NUMBER: _ClassVar[int]
     LOST_OFFSET_FIELD_NUMBER: _ClassVar[int]
     PARTITION_REFRESH_MS_FIELD_NUMBER: _ClassVar[int]
+    BROKER_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     EVENT_TIME_FIELD_FIELD_NUMBER: _ClassVar[int]
     EVENT_TIME_UNIT_FIELD_NUMBER: _ClassVar[int]
     ALLOWED_LATENESS_MS_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +141,7 @@ class StreamConfig(_message.Message):
     stop_idle_ms: int
     lost_offset: LostOffsetPolicy
     partition_refresh_ms: int
+    broker_wait_ms: int
     event_time_field: str
     event_time_unit: TimeUnit
     allowed_lateness_ms: int
@@ -153,4 +155,4 @@ class StreamConfig(_message.Message):
     fetch_max_bytes: int
     dead_letters: DeadLetterConfig
     security: KafkaSecurity
-    def __init__(self, brokers: _Optional[str] = ..., topic: _Optional[str] = ..., format: _Optional[_Union[MessageFormat, str]] = ..., protobuf_message: _Optional[str] = ..., protobuf_descriptor_file: _Optional[str] = ..., group_id: _Optional[str] = ..., start: _Optional[_Union[StartPosition, str]] = ..., start_timestamp_ms: _Optional[int] = ..., stop_at_end: _Optional[bool] = ..., stop_timestamp_ms: _Optional[int] = ..., stop_idle_ms: _Optional[int] = ..., lost_offset: _Optional[_Union[LostOffsetPolicy, str]] = ..., partition_refresh_ms: _Optional[int] = ..., event_time_field: _Optional[str] = ..., event_time_unit: _Optional[_Union[TimeUnit, str]] = ..., allowed_lateness_ms: _Optional[int] = ..., max_future_ms: _Optional[int] = ..., idle_partition_ms: _Optional[int] = ..., event_id_field: _Optional[str] = ..., duplicate_window_ms: _Optional[int] = ..., filters: _Optional[_Iterable[_Union[RowFilter, _Mapping]]] = ..., linger_ms: _Optional[int] = ..., prefetch_batches: _Optional[int] = ..., fetch_max_bytes: _Optional[int] = ..., dead_letters: _Optional[_Union[DeadLetterConfig, _Mapping]] = ..., security: _Optional[_Union[KafkaSecurity, _Mapping]] = ...) -> None: ...
+    def __init__(self, brokers: _Optional[str] = ..., topic: _Optional[str] = ..., format: _Optional[_Union[MessageFormat, str]] = ..., protobuf_message: _Optional[str] = ..., protobuf_descriptor_file: _Optional[str] = ..., group_id: _Optional[str] = ..., start: _Optional[_Union[StartPosition, str]] = ..., start_timestamp_ms: _Optional[int] = ..., stop_at_end: _Optional[bool] = ..., stop_timestamp_ms: _Optional[int] = ..., stop_idle_ms: _Optional[int] = ..., lost_offset: _Optional[_Union[LostOffsetPolicy, str]] = ..., partition_refresh_ms: _Optional[int] = ..., broker_wait_ms: _Optional[int] = ..., event_time_field: _Optional[str] = ..., event_time_unit: _Optional[_Union[TimeUnit, str]] = ..., allowed_lateness_ms: _Optional[int] = ..., max_future_ms: _Optional[int] = ..., idle_partition_ms: _Optional[int] = ..., event_id_field: _Optional[str] = ..., duplicate_window_ms: _Optional[int] = ..., filters: _Optional[_Iterable[_Union[RowFilter, _Mapping]]] = ..., linger_ms: _Optional[int] = ..., prefetch_batches: _Optional[int] = ..., fetch_max_bytes: _Optional[int] = ..., dead_letters: _Optional[_Union[DeadLetterConfig, _Mapping]] = ..., security: _Optional[_Union[KafkaSecurity, _Mapping]] = ...) -> None: ...

@@ -61,6 +61,7 @@ class KafkaOptions:
             stop_idle_ms=message.stop_idle_ms if message.HasField("stop_idle_ms") else None,
             lost_offset=stream_pb2.LostOffsetPolicy.Name(message.lost_offset),
             refresh_ms=message.partition_refresh_ms,
+            deadline_s=message.broker_wait_ms / 1000,
             fetch_max_bytes=message.fetch_max_bytes,
             security=SecurityOptions.from_proto(message.security),
         )

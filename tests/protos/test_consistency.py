@@ -116,6 +116,7 @@ def changed(good: str, old: str, new: str) -> str:
         ),
         ("format: JSON", 'format: JSON security { security_protocol: "TLS" }', "'TLS' is no protocol"),
         ("format: JSON", 'format: JSON security { password_file: "p" }', "sends no user and password"),
+        ("format: JSON", "format: JSON broker_wait_ms: 0", "gives the brokers no time to answer"),
         ("format: JSON", "format: JSON dead_letters { max_share: 2 }", "max_share: 2 is no share"),
         (
             'model_dir: "runs/model"',

@@ -65,13 +65,13 @@ def test_kafka_options_take_every_field() -> None:
         stream_pb2.StreamConfig(
             brokers="a:1,b:2", topic="clicks, views", group_id="g", start=stream_pb2.TIMESTAMP, start_timestamp_ms=5,
             stop_at_end=True, stop_timestamp_ms=9, stop_idle_ms=7, lost_offset=stream_pb2.SKIP_TO_EARLIEST,
-            partition_refresh_ms=100, fetch_max_bytes=1000,
+            partition_refresh_ms=100, fetch_max_bytes=1000, broker_wait_ms=2500,
         )
     )  # fmt: skip
     assert kafka_options(config) == KafkaOptions(
         brokers="a:1,b:2", topics=("clicks", "views"), group_id="g", start="TIMESTAMP", start_timestamp_ms=5,
         stop_at_end=True, stop_timestamp_ms=9, stop_idle_ms=7, lost_offset="SKIP_TO_EARLIEST", refresh_ms=100,
-        fetch_max_bytes=1000,
+        fetch_max_bytes=1000, deadline_s=2.5,
     )  # fmt: skip
 
 
