@@ -9,7 +9,7 @@ from typing import TextIO
 
 from headrace import __version__
 from headrace.commands import COMMANDS
-from protos.boundary import FAILED, guarded
+from protos.boundary import FAILED, guarded, leave
 
 PACKAGES = ("protos", "stream", "features", "recmodels", "checkpointer", "trainer", "publisher", "headrace")
 DESCRIPTION = "Streaming online learning for recommender models."
@@ -61,7 +61,7 @@ def main() -> None:
     logging.captureWarnings(True)
     for noisy in ("py.warnings", "torchrec", "torch", "torch.fx"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
-    sys.exit(run(sys.argv[1:], out=sys.stdout, errors=sys.stderr, environment=os.environ))
+    leave(run(sys.argv[1:], out=sys.stdout, errors=sys.stderr, environment=os.environ))
 
 
 if __name__ == "__main__":

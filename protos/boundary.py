@@ -4,10 +4,12 @@
 (`headrace`, `trainer`, `publisher`) has the same one; it imports none of them.
 """
 
+import logging
+import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 FAILED = 1
 BAD_INPUT = 2
@@ -47,6 +49,18 @@ def guarded(run: Callable[[], int], *, program: str, errors: TextIO, show_traceb
             traceback.print_exception(error, file=errors)
         errors.write(f"{program}: {line}\n")
         return code
+
+
+def leave(code: int) -> NoReturn:
+    """End this process with `code`, its output written, without the interpreter's finalization.
+
+    gloo's threads outlive `destroy_process_group` and may still hold a tensor of the last collective: dropping it while
+    the interpreter finalizes aborts the process, once in fifty times with two ranks (pytorch/pytorch#179291).
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def explain(error: BaseException) -> tuple[str, int]:

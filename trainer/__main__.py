@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-from protos.boundary import guarded
+from protos.boundary import guarded, leave
 
 _PACKAGES = ("protos", "stream", "features", "recmodels", "checkpointer", "trainer")
 
@@ -89,4 +89,4 @@ if __name__ == "__main__":
     # cores, as the publisher does, a step then takes ten times as long.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.captureWarnings(True)
-    sys.exit(run(sys.argv[1:], os.environ))
+    leave(run(sys.argv[1:], os.environ))

@@ -10,6 +10,7 @@ from types import ModuleType
 import torch
 import torch.distributed as dist
 
+from protos.boundary import leave
 from recmodels.wrappers import DenseHalf
 
 
@@ -52,8 +53,8 @@ def main() -> None:
             wrong += [f"{name}: {key} is not finite" for key, value in state.items() if not value.isfinite().all()]
     dist.barrier()
     dist.destroy_process_group()
-    if wrong:
-        raise SystemExit("\n".join(wrong))
+    sys.stderr.write("\n".join(wrong))
+    leave(int(bool(wrong)))
 
 
 if __name__ == "__main__":

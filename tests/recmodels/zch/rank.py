@@ -25,6 +25,7 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor  # noqa: E402
 
 from checkpointer.rows import TableRows, no_ids  # noqa: E402
 from features import BASE, WEIGHTED, Batch, EmbeddingSpec, Feature, Side, ZchSpec  # noqa: E402
+from protos.boundary import leave  # noqa: E402
 from protos.model_pb2 import ModelConfig  # noqa: E402
 from recmodels.embedding_group import EmbeddingGroup  # noqa: E402
 from recmodels.layout import create_layout  # noqa: E402
@@ -145,3 +146,4 @@ if __name__ == "__main__":
         int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]),
         Path(sys.argv[6]) if len(sys.argv) > 6 else None,
     )  # fmt: skip
+    leave(0)
