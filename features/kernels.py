@@ -6,7 +6,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stream.hashing import murmur64a
+from stream.hashing import murmur64a, murmur_at
+from stream.words import address_of
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -221,12 +222,13 @@ def format_integers(values: Int64s) -> tuple[Bytes, Int64s, Int64s]:
     return data[:out], starts, ends
 
 
-@nb.njit(nogil=True, cache=True)
+@nb.njit(nogil=True, cache=True, error_model="numpy")
 def hash_tokens(data: Bytes, starts: Int64s, ends: Int64s, buckets: int) -> Int64s:
     """MurmurHash64A of every token, modulo `buckets` as unsigned numbers."""
     out = np.empty(len(starts), np.int64)
+    base, size = address_of(data), np.uint64(buckets)
     for i in range(len(starts)):
-        out[i] = np.int64(murmur64a(data, starts[i], ends[i]) % np.uint64(buckets))
+        out[i] = np.int64(murmur_at(base + starts[i], base + ends[i]) % size)
     return out
 
 

@@ -6,6 +6,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from stream.words import address_of, load8, load32, load64
+
 SEED = 0xC70F6907
 
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
@@ -23,25 +25,34 @@ def _mix(state: int, word: int) -> int:
 
 
 @nb.njit(nogil=True, cache=True)
-def murmur64a(data: npt.NDArray[np.uint8], start: int, end: int) -> int:
-    """Hash data[start:end]."""
-    length = np.uint64(end - start)
-    state = _SEED ^ (length * _MULTIPLIER)
-    at = start
+def murmur_at(at: int, end: int) -> int:
+    """Hash the bytes between two addresses."""
+    size = end - at
+    state = _SEED ^ (np.uint64(size) * _MULTIPLIER)
     while at + 8 <= end:
-        word = np.uint64(0)
-        for i in range(8):
-            word |= np.uint64(data[at + i]) << np.uint64(8 * i)
-        state = _mix(state, word)
+        state = _mix(state, load64(at))
         at += 8
-    if at < end:
-        tail = np.uint64(0)
-        for i in range(end - at):
-            tail |= np.uint64(data[at + i]) << np.uint64(8 * i)
+    rest = end - at
+    if rest:
+        # Overlapping loads stay within the token, and what they have in common is the same.
+        if size >= 8:
+            tail = load64(end - 8) >> np.uint64(64 - 8 * rest)
+        elif rest >= 4:
+            tail = load32(at) | load32(end - 4) << np.uint64(8 * (rest - 4))
+        else:
+            middle = rest >> 1
+            tail = load8(at) | load8(at + middle) << np.uint64(8 * middle) | load8(end - 1) << np.uint64(8 * (rest - 1))
         state = (state ^ tail) * _MULTIPLIER
     state ^= state >> _SHIFT
     state *= _MULTIPLIER
     return state ^ (state >> _SHIFT)
+
+
+@nb.njit(nogil=True, cache=True)
+def murmur64a(data: npt.NDArray[np.uint8], start: int, end: int) -> int:
+    """Hash data[start:end]."""
+    base = address_of(data)
+    return murmur_at(base + start, base + end)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -50,8 +61,9 @@ def hash_slices(
 ) -> npt.NDArray[np.uint64]:
     """Hash data[starts[i]:ends[i]] for every i."""
     out = np.empty(len(starts), np.uint64)
+    base = address_of(data)
     for i in range(len(starts)):
-        out[i] = murmur64a(data, starts[i], ends[i])
+        out[i] = murmur_at(base + starts[i], base + ends[i])
     return out
 
 
