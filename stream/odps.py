@@ -8,8 +8,9 @@ cannot have changed, and it still has as many rows. Never run against MaxCompute
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from stream.odps_table import (
     check_type,
     connect,
     find_table,
+    in_one_line,
     parse_table_paths,
     tried,
 )
@@ -192,6 +194,27 @@ class OdpsSource:
         """Do nothing: sessions expire by themselves, and a resume needs them."""
 
 
+def read_table(path: str, options: OdpsOptions) -> Iterator[pa.RecordBatch]:
+    """All rows of tables, block by block; raise SourceError."""
+    source = OdpsSource(path, options)
+    source.start(source.partitions(), {})
+    while (chunk := source.read(0.0)) is not None:
+        yield chunk.rows
+
+
+def data_version(path: str, options: OdpsOptions) -> str:
+    """Changes when the rows do: when the partitions, or tables without any, were last modified. Raise SourceError."""
+    parts = [part for table in parse_table_paths(path) for part in _parts(table, options)]
+    told = [(part.text, tried(partial(_modified, part), f"state of {part.text}", options)) for part in parts]
+    return " ".join(f"{text} {time}" for text, time in told)
+
+
+def _modified(part: _Part) -> str:
+    # Times are in seconds: the size tells most writes within one apart.
+    found = part.table.get_partition(part.name.replace("/", ",")) if part.name else part.table
+    return f"{found.last_data_modified_time} {found.size}"
+
+
 def _parts(path: TablePath, options: OdpsOptions) -> list[_Part]:
     from odps.tunnel import TableTunnel
 
@@ -228,7 +251,7 @@ def _session(part: _Part, tag: str, options: OdpsOptions) -> TableDownloadSessio
             if session.status.value.upper() in ("NORMAL", "CLOSES"):
                 return session
         except ODPSError as error:
-            gone = " ".join(str(error).split())
+            gone = in_one_line(error)
         else:
             gone = f"it is {session.status.value}"
         if not options.immutable:

@@ -139,13 +139,18 @@ def tried(call: Callable[[], T], what: str, options: OdpsOptions) -> T:
         try:
             return call()
         except (NoSuchObject, NoPermission, Unauthorized) as error:
-            raise SourceError(f"{what}: {error}") from None
+            raise SourceError(f"{what}: {in_one_line(error)}") from None
         except (ODPSError, OSError) as error:
             if attempt == RETRIES:
-                raise SourceError(f"{what}: {error}") from error
-            logger.warning("odps what=%s attempt=%d error=%s", what, attempt + 1, error)
+                raise SourceError(f"{what}: {in_one_line(error)}") from error
+            logger.warning("odps what=%s attempt=%d error=%s", what, attempt + 1, in_one_line(error))
             options.pause(2.0**attempt)
     raise SourceError(f"{what}: gave no answer")
+
+
+def in_one_line(error: Exception) -> str:
+    """What pyodps says, which has several lines."""
+    return " ".join(str(error).split())
 
 
 def check_type(path: TablePath, name: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""The files of a sampler in memory, read again when they change while training goes on."""
+"""The files and tables of a sampler in memory, read again when they change while training goes on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fsspec.core import url_to_fs
-
 from features.errors import SamplerError
+from features.sampling.listing import Listed, OpenOdps, list_path
 from features.sampling.options import SamplerOptions
 from features.sampling.tables import EdgeTable, NodeTable, parse_edges, parse_nodes
-from stream.files import InputFile, describe_file
 
 logger = logging.getLogger(__name__)
 
@@ -38,16 +36,22 @@ class Catalogue:
     """
 
     def __init__(
-        self, options: SamplerOptions, *, clock: Clock = time.monotonic, every_s: float = LOOK_EVERY_S
+        self,
+        options: SamplerOptions,
+        *,
+        odps: OpenOdps,
+        clock: Clock = time.monotonic,
+        every_s: float = LOOK_EVERY_S,
     ) -> None:
         self._options = options
+        self._odps = odps
         self._clock = clock
         self._every_s = every_s
         self._looked = clock()
         self.reloads = 0
         self.failures = 0
-        self._files = _list_all(options)
-        self._tables = _load(options, self._files)
+        self._listed = _list_all(options, odps)
+        self._tables = _load(options, self._listed)
 
     def tables(self) -> Tables:
         """The newest tables that could be read; the same object while nothing changed."""
@@ -59,23 +63,20 @@ class Catalogue:
 
     def _reload(self) -> None:
         try:
-            files = _list_all(self._options)
-            if _digests(files) == _digests(self._files):
+            listed = _list_all(self._options, self._odps)
+            if _versions(listed) == _versions(self._listed):
                 return
-            tables = _load(self._options, files)
+            tables = _load(self._options, listed)
         except (SamplerError, OSError) as error:
             self.failures += 1
             logger.warning("sampler kept=old failures=%d error=%s", self.failures, error)
             return
-        self._files, self._tables = files, tables
+        self._listed, self._tables = listed, tables
         self.reloads += 1
         logger.info("sampler reloaded items=%d reloads=%d", len(tables.items.ids), self.reloads)
 
 
-Files = dict[str, tuple[InputFile, ...]]
-
-
-def _list_all(options: SamplerOptions) -> Files:
+def _list_all(options: SamplerOptions, odps: OpenOdps) -> dict[str, Listed]:
     named = {
         "item": options.item_path,
         "positive": options.positive_path,
@@ -91,52 +92,16 @@ def _list_all(options: SamplerOptions) -> Files:
     for name in ("item", *needed.get(options.kind, ())):
         if not named[name]:
             raise SamplerError(f"{options.kind}: the path of its {name} file is empty; set it before training starts")
-    return {name: _list(path) for name, path in named.items() if path}
-
-
-def _list(path: str) -> tuple[InputFile, ...]:
-    """One file; of a path that ends in a slash all files, sorted."""
-    if path.startswith("odps://"):
-        raise SamplerError(f"sampler file {path!r}: tables of MaxCompute are not read yet; export the table to a file")
-    try:
-        fs, inner = url_to_fs(path)
-        if not path.endswith("/"):
-            return (describe_file(fs, inner),)
-        found = sorted(name for name in fs.ls(inner, detail=False) if fs.isfile(name))
-        files = tuple(describe_file(fs, name) for name in found if not name.rsplit("/", 1)[-1].startswith((".", "_")))
-    except (OSError, ValueError, ImportError) as error:
-        raise SamplerError(f"sampler file {path!r} cannot be read: {error}") from None
-    if not files:
-        raise SamplerError(f"sampler folder {path!r} holds no file")
-    return files
-
-
-def _digests(files: Files) -> dict[str, list[str]]:
-    return {name: [file.digest for file in group] for name, group in files.items()}
-
-
-def _load(options: SamplerOptions, files: Files) -> Tables:
     delimiter = options.field_delimiter
-    items = parse_nodes(
-        *_content(files["item"]),
-        field_delimiter=delimiter,
-        attr_delimiter=options.attr_delimiter,
-        attributes=options.attributes,
-    )
-    edges = {
-        name: parse_edges(*_content(group), field_delimiter=delimiter)
-        for name, group in files.items()
-        if name != "item"
-    }
+    return {name: list_path(path, delimiter=delimiter, odps=odps) for name, path in named.items() if path}
+
+
+def _versions(listed: dict[str, Listed]) -> dict[str, str]:
+    return {name: one.version for name, one in listed.items()}
+
+
+def _load(options: SamplerOptions, listed: dict[str, Listed]) -> Tables:
+    nodes = listed["item"].lines(columns=3, weight=1)
+    items = parse_nodes(nodes, attr_delimiter=options.attr_delimiter, attributes=options.attributes)
+    edges = {name: parse_edges(one.lines(columns=3, weight=2)) for name, one in listed.items() if name != "item"}
     return Tables(items=items, positive=edges.get("positive"), hard=edges.get("hard"), ancestors=edges.get("edge"))
-
-
-def _content(files: tuple[InputFile, ...]) -> tuple[bytes, str]:
-    """The lines of all files behind the header of the first."""
-    parts = []
-    for number, file in enumerate(files):
-        with file.fs.open(file.path, "rb") as handle:
-            data: bytes = handle.read()
-        body = data if number == 0 else data.partition(b"\n")[2]
-        parts.append(body if body.endswith(b"\n") else body + b"\n")
-    return b"".join(parts), files[0].path

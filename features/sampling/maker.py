@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from features.sampling.negative import NegativeSampler, Sampled
 from features.sampling.options import SamplerOptions
 from features.sampling.tdm import TdmSampler
 from protos import pipeline_pb2
+from stream.opening import odps_options
 
 Bools = npt.NDArray[np.bool_]
 Sampler = NegativeSampler | TdmSampler
@@ -70,7 +72,7 @@ def open_maker(
     options = SamplerOptions.from_proto(config)
     sampler: Sampler | None = None
     if options is not None:
-        catalogue = Catalogue(options, clock=clock)
+        catalogue = Catalogue(options, odps=partial(odps_options, config.data_config), clock=clock)
         if options.expands:
             sampler = TdmSampler(options, catalogue, features.unusable, features.labels)
         else:

@@ -1,4 +1,4 @@
-"""Node and edge files of samplers: a typed header line, then one node or edge a line (data_and_samplers.md 4.1)."""
+"""Nodes and edges of samplers, one a line (data_and_samplers.md 4.1)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from features.errors import SamplerError
+from features.sampling.lines import Lines, strided
 from stream.hashing import hash_slices
 
 logger = logging.getLogger(__name__)
@@ -23,7 +24,6 @@ MAX_BAD_SHARE = 0.05
 
 _INTEGER = r"^-?[0-9]{1,19}$"
 _NUMBER = r"^[+]?[0-9]*\.?[0-9]*([eE][-+]?[0-9]+)?$"
-_TYPES = {"int": "int", "int32": "int", "int64": "int", "long": "int", "float": "float", "double": "float"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -66,43 +66,35 @@ def find(ascending: Int64s, values: Int64s) -> Int64s:
     return np.where(ascending[inside] == values, inside, len(ascending)).astype(np.int64)
 
 
-def parse_nodes(
-    data: bytes, path: str, *, field_delimiter: str, attr_delimiter: str, attributes: Sequence[str] | None
-) -> NodeTable:
-    """Read a node file; `attributes` None: the nodes have none (users). Raise SamplerError."""
-    columns = 2 if attributes is None else 3
-    kinds, fields, lines = _fields(data, path, field_delimiter, columns, 1)
-    text_ids = kinds[0] == "string"
-    good = _is_id(fields[0], text_ids) & _is_weight(fields[1])
-    parts = None
-    if attributes is not None:
-        parts = pc.split_pattern(fields[2], attr_delimiter)
-        good &= np.asarray(pc.list_value_length(parts)) == len(attributes)
-    skipped = _refuse_bad(good, lines, path)
+def parse_nodes(lines: Lines, *, attr_delimiter: str, attributes: Sequence[str]) -> NodeTable:
+    """Id, weight, attributes; raise SamplerError."""
+    text_ids = lines.kinds[0] == "string"
+    ids, weights, texts = lines.fields
+    parts = pc.split_pattern(texts, attr_delimiter)
+    good = _is_id(ids, text_ids) & _is_weight(weights)
+    good &= np.asarray(pc.list_value_length(parts)) == len(attributes)
+    skipped = _refuse_bad(good, lines)
     keep = pa.array(good)
-    ids, first = np.unique(to_ids(fields[0].filter(keep), text=text_ids), return_index=True)
+    found, first = np.unique(to_ids(ids.filter(keep), text=text_ids), return_index=True)
     order = pa.array(first)
-    texts: list[pa.Array] = []
-    if parts is not None and attributes is not None:
-        flat = parts.filter(keep).take(order).flatten()
-        texts = [
-            flat.take(pa.array(np.arange(k, len(ids) * len(attributes), len(attributes))))
-            for k in range(len(attributes))
-        ]
-    weights = np.asarray(pc.cast(fields[1].filter(keep).take(order), pa.float64()))
-    return NodeTable(ids=ids, weights=weights, attributes=tuple(texts), text_ids=text_ids, skipped=skipped)
+    return NodeTable(
+        ids=found,
+        weights=np.asarray(pc.cast(weights.filter(keep).take(order), pa.float64())),
+        attributes=tuple(strided(parts.filter(keep).take(order).flatten(), len(attributes))),
+        text_ids=text_ids,
+        skipped=skipped,
+    )
 
 
-def parse_edges(data: bytes, path: str, *, field_delimiter: str) -> EdgeTable:
-    """Read an edge file: source, destination, weight. Raise SamplerError."""
-    kinds, fields, lines = _fields(data, path, field_delimiter, 3, 2)
-    texts = [kind == "string" for kind in kinds[:2]]
-    good = _is_id(fields[0], texts[0]) & _is_id(fields[1], texts[1]) & _is_weight(fields[2])
-    skipped = _refuse_bad(good, lines, path)
+def parse_edges(lines: Lines) -> EdgeTable:
+    """Source, destination, weight; raise SamplerError."""
+    texts = [kind == "string" for kind in lines.kinds[:2]]
+    ends, weights = lines.fields[:2], lines.fields[2]
+    good = _is_id(ends[0], texts[0]) & _is_id(ends[1], texts[1]) & _is_weight(weights)
+    skipped = _refuse_bad(good, lines)
     keep = pa.array(good)
-    from_ids, to = (to_ids(fields[k].filter(keep), text=texts[k]) for k in range(2))
-    weights = np.asarray(pc.cast(fields[2].filter(keep), pa.float64()))
-    order = np.lexsort((-weights, from_ids))
+    from_ids, to = (to_ids(ends[k].filter(keep), text=texts[k]) for k in range(2))
+    order = np.lexsort((-np.asarray(pc.cast(weights.filter(keep), pa.float64())), from_ids))
     sources, starts = np.unique(from_ids[order], return_index=True)
     return EdgeTable(
         sources=sources,
@@ -133,45 +125,6 @@ def to_ids(column: pa.Array, *, text: bool) -> Int64s:
     return hashed
 
 
-def _fields(
-    data: bytes, path: str, delimiter: str, columns: int, weight: int
-) -> tuple[list[str], list[pa.Array], pa.Array]:
-    """Header types, the columns of lines with enough fields (others are empty text), and the lines."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SamplerError(f"{path} is not UTF-8: {error}") from None
-    header, _, body = text.partition("\n")
-    lines = pc.split_pattern(pa.array([body], pa.large_string()), "\n").flatten()
-    lines = pc.utf8_rtrim(lines, "\r")
-    lines = lines.filter(pc.not_equal(lines, ""))
-    kinds = _header(header.rstrip("\r"), path, delimiter, columns, weight)
-    parts = pc.split_pattern(lines, delimiter, max_splits=columns - 1)
-    lengths = np.asarray(pc.list_value_length(parts))
-    blank = pa.scalar([""] * columns, parts.type)
-    parts = pc.if_else(pa.array(lengths == columns), parts, blank)
-    if isinstance(parts, pa.ChunkedArray):
-        parts = parts.combine_chunks()
-    flat = parts.flatten()
-    return kinds, [flat.take(pa.array(np.arange(k, len(lines) * columns, columns))) for k in range(columns)], lines
-
-
-def _header(line: str, path: str, delimiter: str, columns: int, weight: int) -> list[str]:
-    fields = line.split(delimiter)
-    kinds = [field.rpartition(":")[2].strip().lower() for field in fields]
-    known = [_TYPES.get(kind, "string" if kind == "string" else "") for kind in kinds]
-    if len(fields) != columns or "" in known or not all(":" in field for field in fields):
-        raise SamplerError(
-            f"{path}: the first line must name {columns} columns as name:type, separated by {delimiter!r}, "
-            f"got {line[:80]!r}"
-        )
-    if known[weight] != "float":
-        raise SamplerError(
-            f"{path}: column {weight + 1} must be the weight, of type float; the header is {line[:80]!r}"
-        )
-    return known
-
-
 def _is_id(column: pa.Array, text: bool) -> npt.NDArray[np.bool_]:
     if text:
         return np.asarray(pc.not_equal(column, ""), np.bool_)
@@ -189,14 +142,13 @@ def _is_weight(column: pa.Array) -> npt.NDArray[np.bool_]:
     return shaped & (np.asarray(pc.utf8_length(column)) < 40)
 
 
-def _refuse_bad(good: npt.NDArray[np.bool_], lines: pa.Array, path: str) -> int:
+def _refuse_bad(good: npt.NDArray[np.bool_], lines: Lines) -> int:
     bad = int((~good).sum())
     if not good.any():
-        raise SamplerError(f"{path} holds no usable line after its header")
+        raise SamplerError(f"{lines.path} holds no usable line")
+    shown = lines.shown[int(np.flatnonzero(~good)[0])].as_py()[:80] if bad else ""
     if bad > MAX_BAD_SHARE * len(good):
-        shown = lines[int(np.flatnonzero(~good)[0])].as_py()
-        raise SamplerError(f"{path}: {bad} of {len(good)} lines are malformed; the first is {shown[:80]!r}")
+        raise SamplerError(f"{lines.path}: {bad} of {len(good)} lines are malformed; the first is {shown!r}")
     if bad:
-        shown = lines[int(np.flatnonzero(~good)[0])].as_py()
-        logger.warning("sampler file=%s skipped_lines=%d first=%r", path, bad, shown[:80])
+        logger.warning("sampler file=%s skipped_lines=%d first=%r", lines.path, bad, shown)
     return bad

@@ -68,11 +68,12 @@ def unframed(body: bytes) -> bytes:
 
 @dataclass
 class Table:
-    """Rows by partition ("" where there are none)."""
+    """Rows by partition ("" where there are none); `modified` is in seconds."""
 
     columns: dict[str, str]
     keys: list[str] = field(default_factory=list)
     rows: dict[str, pa.Table] = field(default_factory=dict)
+    modified: int = 1_700_000_000
 
     @property
     def described(self) -> dict[str, object]:
@@ -145,7 +146,10 @@ class StandIn:
                 for partition in table.rows
             )
             return 200, f"<Partitions><Marker/><MaxItems>1000</MaxItems>{items}</Partitions>".encode(), {}
-        schema = json.dumps(table.described)
+        times = {"lastModifiedTime": table.modified}
+        if "partition" in query:
+            return 200, f"<Partition><Schema><![CDATA[{json.dumps(times)}]]></Schema></Partition>".encode(), {}
+        schema = json.dumps(table.described | times)
         text = f'<Table format="Json"><Name>{name}</Name><Schema format="Json"><![CDATA[{schema}]]></Schema></Table>'
         return 200, text.encode(), {}
 

@@ -22,6 +22,7 @@ from protos.pipeline_pb2 import EasyRecConfig
 from stream.cursor import Cursor
 from stream.feed import Feed, FeedOptions
 from stream.memory import MemorySource
+from stream.odps_table import OdpsOptions
 from stream.progress import Progress
 
 from .conftest import ITEMS, id_feature, make_config, negative, write_edges, write_nodes
@@ -297,13 +298,17 @@ def test_sampler_needs_its_files_only_when_it_starts() -> None:
         open_maker(config, features)
 
 
+def _no_account() -> OdpsOptions:
+    raise AssertionError("a file needs no account")
+
+
 def test_catalogue_reads_files_again_when_they_change(tmp_path: Path) -> None:
     path = tmp_path / "items"
     write_nodes(path, [(1, 1.0, "1:1")])
     options = SamplerOptions.from_proto(make_config(negative(path, 1)))
     assert options is not None
     now = [0.0]
-    catalogue = Catalogue(options, clock=lambda: now[0], every_s=10)
+    catalogue = Catalogue(options, odps=_no_account, clock=lambda: now[0], every_s=10)
     first = catalogue.tables()
     write_nodes(path, [(1, 1.0, "1:1"), (2, 1.0, "2:2")])
     os.utime(path, (1, 1))
@@ -322,7 +327,7 @@ def test_catalogue_reads_all_files_of_a_folder(tmp_path: Path) -> None:
         write_nodes(tmp_path / f"part-{k}", [(k, 1.0, f"{k}:1")])
     options = SamplerOptions.from_proto(make_config(negative(f"{tmp_path}/", 1)))
     assert options is not None
-    assert Catalogue(options).tables().items.ids.tolist() == [0, 1, 2]
+    assert Catalogue(options, odps=_no_account).tables().items.ids.tolist() == [0, 1, 2]
 
 
 MASKED = id_feature("item_id", "item:item_id", "use_mask: true") + id_feature("user_id", "user:user_id")

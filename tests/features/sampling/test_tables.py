@@ -10,15 +10,15 @@ import pytest
 
 from features.errors import SamplerError
 from features.sampling.attributes import typed
+from features.sampling.lines import lines_of_text
 from features.sampling.merge import appended, flattened, merged_candidates
 from features.sampling.tables import NodeTable, parse_edges, parse_nodes, to_ids
 
 
 def _nodes(lines: list[str], *, attributes: list[str] | None = None, delimiter: str = ":") -> NodeTable:
     data = "\n".join(lines).encode() + b"\n"
-    return parse_nodes(
-        data, "items.txt", field_delimiter="\t", attr_delimiter=delimiter, attributes=attributes or ["a", "b"]
-    )
+    read = lines_of_text(data, "items.txt", delimiter="\t", columns=3, weight=1)
+    return parse_nodes(read, attr_delimiter=delimiter, attributes=attributes or ["a", "b"])
 
 
 HEADER = "id:int64\tweight:float\tattrs:string"
@@ -73,7 +73,7 @@ def test_nodes_refuse_files_that_are_something_else(lines: list[str], message: s
 
 def test_edges_lead_from_a_source_to_the_heaviest_first() -> None:
     data = b"u:int64\ti:int64\tweight:float\n1\t10\t0.5\n2\t20\t1\n1\t11\t2.5\n1\t12\t2.5\n"
-    edges = parse_edges(data, "edges.txt", field_delimiter="\t")
+    edges = parse_edges(lines_of_text(data, "edges.txt", delimiter="\t", columns=3, weight=2))
     starts, ends = edges.spans(np.array([1, 2, 3]))
     assert [edges.targets[a:b].tolist() for a, b in zip(starts, ends, strict=True)] == [[11, 12, 10], [20], []]
 
