@@ -3,8 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Generic, TypeVar
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
@@ -19,6 +20,8 @@ from stream.feed import Cut
 from stream.source import PartitionKey
 
 logger = logging.getLogger(__name__)
+
+Labels = TypeVar("Labels", bound=tuple[str, ...])
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
@@ -110,7 +113,17 @@ class Monitor:
 
     def watch_features(self, counts: Counts) -> None:
         """Show what features count, as it is whenever it is asked for."""
-        self.registry.register(_FeatureCounts(counts))
+        text = "Rows, or values, of a feature by what was wrong."
+        self.registry.register(_Totals("feature", text, ("feature", "outcome"), counts.totals))
+
+    def watch_sampler(self, totals: Callable[[], Mapping[str, int]]) -> None:
+        """Show what the sampler counts, as it is whenever it is asked for."""
+        self.registry.register(
+            _Totals(
+                "sampler", "What the negative sampler met, by outcome.", ("outcome",),
+                lambda: {(outcome,): count for outcome, count in totals().items()},
+            )
+        )  # fmt: skip
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Log and draw one line of figures."""
@@ -138,15 +151,17 @@ class Monitor:
         return Histogram(f"headrace_{name}", text, registry=self.registry, buckets=_SECONDS)
 
 
-class _FeatureCounts(Collector):
-    def __init__(self, counts: Counts) -> None:
-        self._counts = counts
+class _Totals(Collector, Generic[Labels]):
+    """A counter that is kept elsewhere, by label values."""
+
+    def __init__(
+        self, name: str, text: str, labels: Sequence[str], totals: Callable[[], Mapping[Labels, int]]
+    ) -> None:
+        self._name, self._text, self._labels, self._totals = f"headrace_{name}", text, labels, totals
 
     def collect(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(
-            "headrace_feature", "Rows, or values, of a feature by what was wrong.", labels=["feature", "outcome"]
-        )
-        for labels, count in sorted(self._counts.totals().items()):
+        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
+        for labels, count in sorted(self._totals().items()):
             family.add_metric(labels, count)
         yield family
 

@@ -19,7 +19,7 @@ from checkpointer.lock import lock_directory
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
 from features import FeatureSet, create_features
-from features.sampling.maker import open_maker
+from features.sampling.maker import BatchMaker, open_maker
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.observe import progressive_metrics
 from stream.deadletter_replay import open_dead_letters
@@ -101,7 +101,9 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
             profiler=stack.enter_context(profiling(job.options.profile_dir, rank=job.workers.rank)),
             schedule=recording.steps() if recording else None,
         )
-        _learn(job, position, desk, trainer, recording.cuts if recording else None)
+        maker = open_maker(job.config, job.features)
+        monitor.watch_sampler(maker.totals)
+        _learn(job, position, desk, trainer, maker, recording.cuts if recording else None)
         logger.info("trained rank=%d step=%d", job.workers.rank, position.step)
 
 
@@ -159,10 +161,14 @@ def _open_committer(job: Job, writer: Writer | None, stack: ExitStack) -> Commit
 
 
 def _learn(
-    job: Job, position: Position, desk: CommitDesk, trainer: Trainer, cuts: Sequence[RecordedCut] | None
+    job: Job,
+    position: Position,
+    desk: CommitDesk,
+    trainer: Trainer,
+    maker: BatchMaker,
+    cuts: Sequence[RecordedCut] | None,
 ) -> None:
     """Pass over the source `num_epochs` times; a source that never ends has one pass."""
-    maker = open_maker(job.config, job.features)
     depth = job.options.prefetch
     while True:
         with open_pass(job.config, job.features, maker, position, job.workers, depth=depth, cuts=cuts) as one:

@@ -48,8 +48,7 @@ class Catalogue:
         self._clock = clock
         self._every_s = every_s
         self._looked = clock()
-        self.reloads = 0
-        self.failures = 0
+        self._reloads = self._failures = 0
         self._listed = _list_all(options, odps)
         self._tables = _load(options, self._listed)
 
@@ -61,6 +60,10 @@ class Catalogue:
             self._reload()
         return self._tables
 
+    def totals(self) -> dict[str, int]:
+        """How often changed files were read again, or could not be."""
+        return {"reloads": self._reloads, "failed_reloads": self._failures}
+
     def _reload(self) -> None:
         try:
             listed = _list_all(self._options, self._odps)
@@ -68,12 +71,12 @@ class Catalogue:
                 return
             tables = _load(self._options, listed)
         except (SamplerError, OSError) as error:
-            self.failures += 1
-            logger.warning("sampler kept=old failures=%d error=%s", self.failures, error)
+            self._failures += 1
+            logger.warning("sampler kept=old failures=%d error=%s", self._failures, error)
             return
         self._listed, self._tables = listed, tables
-        self.reloads += 1
-        logger.info("sampler reloaded items=%d reloads=%d", len(tables.items.ids), self.reloads)
+        self._reloads += 1
+        logger.info("sampler reloaded items=%d reloads=%d", len(tables.items.ids), self._reloads)
 
 
 def _list_all(options: SamplerOptions, odps: OpenOdps) -> dict[str, Listed]:

@@ -38,13 +38,17 @@ class BatchMaker:
         negative_mask_probability: float = 0.0,
     ) -> None:
         self._features = features
-        self.sampler = sampler
+        self._sampler = sampler
         self._probability = mask_probability
         self._negative_probability = negative_mask_probability
 
+    def totals(self) -> Mapping[str, int]:
+        """What the sampler counted since the start; nothing without one."""
+        return {} if self._sampler is None else self._sampler.totals()
+
     def make(self, rows: pa.RecordBatch, draw: Draw) -> Batch:
         """The batch of rows that passed `validate`."""
-        sampled = Sampled(rows=rows) if self.sampler is None else self.sampler.sample(rows, draw)
+        sampled = Sampled(rows=rows) if self._sampler is None else self._sampler.sample(rows, draw)
         masks = None if draw.evaluating else self._masks(sampled, draw)
         batch = self._features.parse(sampled.rows, items=sampled.items, masks=masks)
         if not sampled.infos:

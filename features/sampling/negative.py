@@ -50,15 +50,6 @@ class _Ready:
     numbers: Int64s  # of the pool's candidates in the item table
 
 
-@dataclass(kw_only=True, slots=True)
-class SamplerCounts:
-    """What happened since the start."""
-
-    relaxed: int = 0
-    unusable_items: int = 0
-    unusable_hard: int = 0
-
-
 class NegativeSampler:
     """Draws the negatives of one batch at a time, for one thread at a time."""
 
@@ -69,7 +60,16 @@ class NegativeSampler:
         self._ready: _Ready | None = None
         self._types: Mapping[str, pa.DataType] = {}
         self._told: set[str] = set()
-        self.counts = SamplerCounts()
+        self._relaxed = self._unusable_items = self._unusable_hard = 0
+
+    def totals(self) -> dict[str, int]:
+        """What happened since the start: negatives that are positives of other rows, items and edges left out."""
+        return {
+            "relaxed": self._relaxed,
+            "unusable_items": self._unusable_items,
+            "unusable_hard": self._unusable_hard,
+            **self._catalogue.totals(),
+        }
 
     def sample(self, rows: pa.RecordBatch, draw: Draw) -> Sampled:
         """The batch with its negatives behind it; a batch without rows has none."""
@@ -117,7 +117,7 @@ class NegativeSampler:
             count, at[at < len(known)], np.where(own < len(known), own, -1), draw.generator("negatives")
         )
         if picked.relaxed:
-            self.counts.relaxed += picked.relaxed
+            self._relaxed += picked.relaxed
             self._tell("a batch excludes every item there is: some of its negatives are positives of other rows")
         return ready.numbers[picked.items]
 
@@ -132,7 +132,7 @@ class NegativeSampler:
         numbers = ready.tables.items.find(edges.targets[np.repeat(starts, sizes) + slots])
         fine = ready.usable[numbers]
         if not fine.all():
-            self.counts.unusable_hard += int((~fine).sum())
+            self._unusable_hard += int((~fine).sum())
             numbers, rows = numbers[fine], rows[fine]
             slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
         return numbers, np.stack((rows, slots), axis=1).astype(np.int32)
@@ -163,7 +163,7 @@ class NegativeSampler:
     def _build(self, tables: Tables, types: Mapping[str, pa.DataType]) -> _Ready:
         options = self._options
         columns, usable = typed_items(tables.items, options, types, self._check)
-        self.counts.unusable_items += int((~usable[:-1]).sum())
+        self._unusable_items += int((~usable[:-1]).sum())
         candidates, numbers = None, np.arange(len(tables.items.ids))
         weights = tables.items.weights * usable[:-1]
         if tables.positive is not None:

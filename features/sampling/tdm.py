@@ -58,8 +58,11 @@ class TdmSampler:
         self._labels = tuple(labels)
         self._ready: _Ready | None = None
         self._types: Mapping[str, pa.DataType] = {}
-        self.repeated = 0
-        self.unknown = 0
+        self._repeated = self._unknown = 0
+
+    def totals(self) -> dict[str, int]:
+        """What happened since the start: nodes drawn again for want of others, items that the tree does not know."""
+        return {"repeated": self._repeated, "unknown": self._unknown, **self._catalogue.totals()}
 
     def sample(self, rows: pa.RecordBatch, draw: Draw) -> Sampled:
         """The batch with its positives and negatives."""
@@ -96,7 +99,7 @@ class TdmSampler:
             if len(known):
                 path[row, path[row] < 0] = np.resize(known, inner - len(known))
             else:
-                self.unknown += 1
+                self._unknown += 1
         return path
 
     def _negatives(self, ready: _Ready, path: Int64s, kept: Int64s, draw: Draw) -> Int64s:
@@ -109,7 +112,7 @@ class TdmSampler:
             own = np.where(at < len(pool.nodes), at, -1)
             asked = self._options.layers[level]
             drawn, repeated = distinct_rows(pool.pool.weights, pool.pool.keep, pool.pool.alias, own, asked, seed)
-            self.repeated += repeated
+            self._repeated += repeated
             parts.append(pool.nodes[drawn])
         return np.concatenate(parts, axis=1)
 

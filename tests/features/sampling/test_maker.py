@@ -315,11 +315,11 @@ def test_catalogue_reads_files_again_when_they_change(tmp_path: Path) -> None:
     assert catalogue.tables() is first
     now[0] = 11
     assert catalogue.tables().items.ids.tolist() == [1, 2]
-    assert catalogue.reloads == 1
+    assert catalogue.totals() == {"reloads": 1, "failed_reloads": 0}
     path.write_text("half a li")
     now[0] = 22
     assert catalogue.tables().items.ids.tolist() == [1, 2]
-    assert catalogue.failures == 1
+    assert catalogue.totals() == {"reloads": 1, "failed_reloads": 1}
 
 
 def test_catalogue_reads_all_files_of_a_folder(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_maker_is_plain_without_sampler_and_masks() -> None:
     config = make_config("")
     maker = open_maker(config, create_features(config))
     assert isinstance(maker, BatchMaker)
-    assert maker.sampler is None
+    assert maker.totals() == {}
     assert maker.make(_rows([1, 2]), Draw()).size == 2
 
 

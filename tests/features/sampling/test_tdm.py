@@ -13,7 +13,7 @@ from features.errors import SamplerError
 from features.sampling.draw import Draw
 from features.sampling.maker import open_maker
 from features.sampling.options import SamplerOptions
-from features.sampling.tdm import TdmSampler, chosen_levels
+from features.sampling.tdm import chosen_levels
 from protos.pipeline_pb2 import EasyRecConfig
 
 from .conftest import make_config, write_edges, write_nodes
@@ -126,16 +126,14 @@ def test_unknown_items_stand_for_their_own_ancestors(tree: tuple[str, str]) -> N
     maker = open_maker(config, create_features(config))
     batch = maker.make(_rows([500, 40]), Draw())
     assert _ids(batch, "item_id")[2:6].tolist() == [500] * 4
-    assert isinstance(maker.sampler, TdmSampler)
-    assert maker.sampler.unknown == 1
+    assert maker.totals() == {"repeated": 0, "unknown": 1, "reloads": 0, "failed_reloads": 0}
 
 
 def test_level_with_too_few_nodes_repeats_and_counts(tree: tuple[str, str]) -> None:
     config = _config(tree, [0, 3, 0, 0, 0, 0])
     maker = open_maker(config, create_features(config))
     batch = maker.make(_rows([31]), Draw())
-    assert isinstance(maker.sampler, TdmSampler)
-    assert maker.sampler.repeated == 2
+    assert maker.totals()["repeated"] == 2
     assert _ids(batch, "item_id")[-3:].tolist() == [2, 2, 2]
 
 
