@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from pathlib import Path
 
 from features.errors import FeatureConfigError
 from features.feature_set import FeatureSet
+from features.files import Files, LocalFiles, text_of
 from features.generator import Setting
 from features.kinds import REGISTRY, Kinds
 from features.masking import with_masks
@@ -16,12 +16,17 @@ from features.spec import WEIGHTED, Feature
 from protos import data_pb2, feature_pb2, pipeline_pb2
 
 
-def create_features(config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY) -> FeatureSet:
-    """Build all features; plugins are imported and vocabulary files read now. Raise FeatureConfigError."""
+def create_features(
+    config: pipeline_pb2.EasyRecConfig, kinds: Kinds = REGISTRY, *, files: Files | None = None
+) -> FeatureSet:
+    """Build all features; plugins are imported, vocabulary files read now and from `files`, by default this machine's.
+
+    Raise FeatureConfigError.
+    """
     for plugin in config.plugins:
         _import_plugin(plugin)
     data = config.data_config
-    setting = _setting(data)
+    setting = _setting(data, files or LocalFiles())
     if not config.feature_configs:
         raise FeatureConfigError("feature_configs is empty: a model needs at least one feature")
     generators = [made for entry in config.feature_configs for made in kinds.build(entry, setting)]
@@ -46,23 +51,15 @@ def _import_plugin(name: str) -> None:
         raise FeatureConfigError(f"plugin {name!r} cannot be imported: {error}") from error
 
 
-def _setting(data: data_pb2.DataConfig) -> Setting:
+def _setting(data: data_pb2.DataConfig, files: Files) -> Setting:
     encoded = data.fg_mode == data_pb2.FG_NONE
     return Setting(
-        encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_text=_read_text,
-        read_bytes=_read_bytes,
+        encoded=encoded, multival_separator=data.fg_encoded_multival_sep or "\x03", read_bytes=files.read,
+        read_text=lambda path: text_of(files.read(path)),
         farm_hash=data.use_farm_hash_to_bucketize,
         graph=data.fg_mode in (data_pb2.FG_DAG, data_pb2.FG_BUCKETIZE),
         bucketize=data.fg_mode == data_pb2.FG_BUCKETIZE,
     )  # fmt: skip
-
-
-def _read_text(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
-
-
-def _read_bytes(path: str) -> bytes:
-    return Path(path).read_bytes()
 
 
 def _stubs(config: pipeline_pb2.EasyRecConfig) -> set[str]:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 
 MOST = 8
 """Differences that are told; more only says that there are more."""
+
+
+def described(description: bytes) -> dict[str, object]:
+    """What FeatureSet.description says of each feature, in order; raise ValueError.
+
+    >>> described(b'[{"name":"a","kind":"id"}]')
+    {'a': {'kind': 'id'}}
+    """
+    content = json.loads(description)
+    if not isinstance(content, list) or not all(isinstance(part, dict) and "name" in part for part in content):
+        raise ValueError("it is no list of features")
+    return {str(part["name"]): {key: part[key] for key in part if key != "name"} for part in content}
 
 
 def changes(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[str, ...]:

@@ -230,8 +230,12 @@ class FeatureSet:
 
     def digest(self) -> str:
         """SHA-256 of what the values of all features depend on: two sets with one digest compute the same."""
+        return sha256(self.description()).hexdigest()
+
+    def description(self) -> bytes:
+        """`describe` as the bytes that `digest` is of (features/drift.py reads them)."""
         content = [{"name": name} | described for name, described in self.describe().items()]
-        return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _addresses(group: SparseGroup | DenseGroup, columns: Columns) -> Addresses | None:

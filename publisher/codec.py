@@ -7,6 +7,7 @@ from publisher.fields import Fields, canonical
 from publisher.manifest import (
     FORMAT,
     Artefact,
+    Asset,
     Base,
     Blob,
     Delta,
@@ -108,6 +109,8 @@ def _version(fields: Fields) -> ServingVersion:
         layout=_blob(fields.nested("layout")),
         stream=tuple(_range(part) for part in fields.objects("stream")),
         metrics=fields.numbers("metrics"),
+        assets=tuple(_asset(asset) for asset in fields.added_objects("assets")),
+        described=_blob(described) if (described := fields.added_nested("described")) else None,
     )
 
 
@@ -117,6 +120,10 @@ def _blob(fields: Fields) -> Blob:
 
 def _table(fields: Fields) -> Table:
     return Table(name=fields.text("name"), kind=fields.text("kind"), dim=fields.integer("dim"))
+
+
+def _asset(fields: Fields) -> Asset:
+    return Asset(name=fields.text("name"), blob=_blob(fields.nested("blob")))
 
 
 def decode_base(fields: Fields) -> Base:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from checkpointer.rows import Column
 from features import create_features
+from features.files import LocalFiles, NotedFiles
 from protos.load import format_config
 from protos.pipeline_pb2 import EasyRecConfig
 from publisher.fields import canonical
@@ -20,7 +21,8 @@ class Contract:
     """What every commit of a model directory must have been trained under.
 
     `config` is the pipeline configuration in text format, `layout` the layout in canonical JSON; `widths` are those of
-    the group tensors.
+    the group tensors. `assets` are the files that features read, by the names that `config` gives them, as they were at
+    start; `described` is what the features are (FeatureSet.description): its SHA-256 is the digest `features`.
     """
 
     digest: str
@@ -29,11 +31,14 @@ class Contract:
     widths: tuple[int, ...]
     config: bytes
     layout: bytes
+    assets: tuple[tuple[str, bytes], ...] = ()
+    described: bytes = b"[]"
 
     @classmethod
     def of(cls, config: EasyRecConfig) -> "Contract":
         """Compute the contract of a configuration; raises what features and layout raise."""
-        features = create_features(config)
+        files = NotedFiles(LocalFiles())
+        features = create_features(config, files=files)
         layout = create_layout(features.features, config.model_config)
         return cls(
             digest=layout.digest(),
@@ -42,6 +47,8 @@ class Contract:
             widths=tuple(sum(group.dims) for group in layout.groups),
             config=format_config(config).encode(),
             layout=canonical(json.loads(json.dumps(asdict(layout)))),
+            assets=tuple(sorted(files.noted.items())),
+            described=features.description(),
         )
 
 

@@ -75,9 +75,17 @@ class Fields:
         """A nested object, or null."""
         return None if self._get(name) is None else self.nested(name)
 
+    def added_nested(self, name: str) -> "Fields | None":
+        """A nested object, or null; an older program did not write the field."""
+        return self.optional_nested(name) if name in self._value else None
+
     def objects(self, name: str) -> "Iterator[Fields]":
         """A list of objects."""
         return (Fields(value, f"{self._what}: {name}[{i}]") for i, value in enumerate(self._list(name)))
+
+    def added_objects(self, name: str) -> "Iterator[Fields]":
+        """A list of objects; an older program did not write the field."""
+        return self.objects(name) if name in self._value else iter(())
 
     def without(self, name: str) -> dict[str, object]:
         """The object's fields but one."""

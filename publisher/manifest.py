@@ -64,6 +64,14 @@ class Artefact:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Asset:
+    """A file that the version's features read; `name` is what its configuration calls it."""
+
+    name: str
+    blob: Blob
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StreamRange:
     """Rows of one partition that this version learned since the previous one: from start to before end."""
 
@@ -82,6 +90,7 @@ class ServingVersion:
 
     `series` changes whenever deltas before `base` can no longer be applied on top of an earlier version (another chain,
     another row encoding). `broker_time_ms` is the append time of the newest event that it learned, or -1.
+    `described` is what its features are, to name what differs from a reader's; older versions have none, and no assets.
     """
 
     version: int
@@ -106,6 +115,8 @@ class ServingVersion:
     layout: Blob
     stream: tuple[StreamRange, ...]
     metrics: Mapping[str, float]
+    assets: tuple[Asset, ...] = ()
+    described: Blob | None = None
 
     @property
     def path(self) -> str:

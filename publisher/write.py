@@ -17,7 +17,7 @@ from publisher.changes import NetRows
 from publisher.codec import encode_version
 from publisher.contract import Contract
 from publisher.errors import PublisherBusyError
-from publisher.manifest import Artefact, Base, Blob, Delta, ServingVersion, manifest_path
+from publisher.manifest import Artefact, Asset, Base, Blob, Delta, ServingVersion, manifest_path
 from publisher.pointer import Target
 from publisher.progress import stream_ranges, watermark_ms
 from publisher.rows import ServingRows, encode_rows
@@ -62,6 +62,11 @@ class VersionWriter:
         stem = f"contracts/{contract.digest}/"
         self._config = put(store, stem, ".config", contract.config, point="publish.config")
         self._layout = put(store, stem, ".layout", contract.layout, point="publish.layout")
+        self._described = put(store, stem, ".features", contract.described, point="publish.features")
+        self._assets = tuple(
+            Asset(name=name, blob=put(store, stem, ".asset", content, point="publish.asset"))
+            for name, content in contract.assets
+        )
 
     def delta(self, rows: Sequence[NetRows], after: int, seq: int) -> Delta:
         """Write what the commits in (after, seq] changed. Raises EncodingError."""
@@ -128,6 +133,8 @@ class VersionWriter:
             layout=self._layout,
             stream=stream_ranges(material.stream, last.stream if last else ()),
             metrics=dict(commit.figures),
+            assets=self._assets,
+            described=self._described,
         )
         payload = encode_version(version, self._signer)
         if put_once(self._store, version.path, payload, point="publish.manifest"):

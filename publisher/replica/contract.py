@@ -8,8 +8,11 @@ import torch
 from torch import nn
 
 from checkpointer.encoding import Encoding
+from checkpointer.store import Store
 from features import Feature, FeatureSet, create_features
+from features.drift import changes, described
 from features.errors import FeatureError
+from features.files import BroughtFiles
 from protos import data_pb2, pipeline_pb2
 from protos.errors import ConfigError
 from protos.load import parse_config
@@ -20,6 +23,7 @@ from publisher.replica.protocol import BYTES
 from publisher.replica.request import InputColumn
 from publisher.replica.serving import TensorSpec
 from publisher.replica.tables import PlanEntry, TableShape
+from publisher.versions import read_blob
 from recmodels.errors import RecModelError
 from recmodels.layout import Entry, GroupSpec, Layout, create_layout
 
@@ -81,20 +85,25 @@ class Contract:
     def build_dense(self) -> nn.Module:
         """Build the dense half without a compiled artefact; its weights are random."""
         with torch.random.fork_rng():
-            return build_dense_half(self.config)
+            return build_dense_half(self.config, self.features)
 
 
-def read_contract(text: str, version: ServingVersion) -> Contract:
-    """Build the contract that a version's configuration describes; refuse it when this code reads it differently."""
+def read_contract(store: Store, version: ServingVersion) -> Contract:
+    """Build the contract that a version's configuration describes, from the files that came with it alone.
+
+    A version that this code reads differently is refused.
+    """
     what = f"version {version.version}"
+    text = read_blob(store, version.config).decode()
+    files = BroughtFiles({asset.name: read_blob(store, asset.blob) for asset in version.assets})
     try:
         config = parse_config(text, json=False)
-        features = create_features(config)
+        features = create_features(config, files=files)
         layout = create_layout(features.features, config.model_config)
     except (ConfigError, FeatureError, RecModelError) as error:
         raise VersionError(Reason.CONTRACT, f"{what}: its pipeline.config cannot be served: {error}") from error
-    _check(what, "feature digest", version.features, features.digest())
-    _check(what, "serving contract", version.contract, layout.digest())
+    _check(what, "feature digest", version.features, features.digest(), _drift(store, version, features))
+    _check(what, "serving contract", version.contract, layout.digest(), "")
     return Contract(
         config=config,
         features=features,
@@ -105,12 +114,24 @@ def read_contract(text: str, version: ServingVersion) -> Contract:
     )
 
 
-def _check(what: str, name: str, published: str, ours: str) -> None:
+def _drift(store: Store, version: ServingVersion, features: FeatureSet) -> str:
+    """In words, how the features that were trained differ from what this program makes of the same configuration."""
+    if version.described is None or features.digest() == version.features:
+        return ""
+    try:
+        trained = described(read_blob(store, version.described))
+    except ValueError as error:
+        raise VersionError(Reason.CORRUPT, f"{version.described.path} describes no features: {error}") from error
+    return "; ".join(changes(trained, described(features.description())))
+
+
+def _check(what: str, name: str, published: str, ours: str, drift: str) -> None:
     if published != ours:
+        told = f" ({drift})" if drift else ""
         raise VersionError(
             Reason.CONTRACT,
             f"{what} was published with {name} {published[:16]}, this program computes {ours[:16]} from the same "
-            "configuration: run the headrace release that published it, or publish again",
+            f"configuration{told}: run the headrace release, and the plugins, that published it, or publish again",
         )
 
 

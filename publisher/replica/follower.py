@@ -23,7 +23,7 @@ from publisher.replica.model import Dense, Side
 from publisher.replica.switch import Switch
 from publisher.replica.tables import Patch, ServingTables
 from publisher.signing import Verifier
-from publisher.versions import read_blob, read_pointer, read_version
+from publisher.versions import read_pointer, read_version
 
 logger = logging.getLogger(__name__)
 
@@ -155,10 +155,9 @@ class Follower:
 
     def _contract(self, version: ServingVersion) -> Contract:
         """Read the version's configuration, unless it is the one at hand."""
-        key = (version.config, version.contract, version.features, version.encoding, version.tables)
+        key = (version.config, version.contract, version.features, version.encoding, version.tables, version.assets)
         if self._known is None or self._known[0] != key:
-            text = read_blob(self._store, version.config).decode()
-            self._known = (key, read_contract(text, version))
+            self._known = (key, read_contract(self._store, version))
         return self._known[1]
 
     def _advance(self, current: Side, version: ServingVersion, state: State, plan: Plan) -> str:

@@ -1,0 +1,64 @@
+"""The files that a configuration's features read: vocabularies, tokenizers, stop characters."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+
+class Files(Protocol):
+    """Where features read the files that their configuration names."""
+
+    def read(self, path: str) -> bytes:
+        """The content of the file that a configuration names so; raise OSError."""
+        ...
+
+
+class LocalFiles:
+    """The files of this machine."""
+
+    def read(self, path: str) -> bytes:
+        """Read from disk."""
+        return Path(path).read_bytes()
+
+
+class NotedFiles:
+    """Files of another place, and in `noted` what of them was read: all that must travel with the configuration."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.noted: dict[str, bytes] = {}
+
+    def read(self, path: str) -> bytes:
+        """Read each file once, so that what was noted is what features were built from."""
+        if path not in self.noted:
+            self.noted[path] = self._files.read(path)
+        return self.noted[path]
+
+
+class BroughtFiles:
+    """Files that came along with a configuration; whatever lies on this machine under the same names is not theirs.
+
+    >>> BroughtFiles({"words.txt": b"a"}).read("words.txt")
+    b'a'
+    """
+
+    def __init__(self, content: Mapping[str, bytes]) -> None:
+        self._content = content
+
+    def read(self, path: str) -> bytes:
+        """Look the file up."""
+        if path not in self._content:
+            raise FileNotFoundError("it did not come along with the configuration")
+        return self._content[path]
+
+
+def text_of(content: bytes) -> str:
+    r"""UTF-8 text with one kind of line end, as `Path.read_text` gives it; raise UnicodeDecodeError.
+
+    >>> text_of(b"a\r\nb\n")
+    'a\nb\n'
+    """
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
