@@ -37,9 +37,10 @@ class Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Strings: data[offsets[i]:offsets[i+1]]."""
+    """Strings: data[starts[i]:ends[i]], not always end to end."""
 
-    offsets: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
     data: npt.NDArray[np.uint8]
     valid: Valid
 
@@ -117,11 +118,13 @@ def _text(array: pa.Array) -> Text:
     large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     _, offsets, data = array.buffers()
     if offsets is None or len(array) == 0:
-        return Text(np.zeros(len(array) + 1, np.int64), np.empty(0, np.uint8), _valid(array))
+        nothing = np.zeros(len(array), np.int64)
+        return Text(nothing, nothing, np.empty(0, np.uint8), _valid(array))
     dtype = np.int64 if large else np.int32
     view = np.frombuffer(offsets, dtype, len(array) + 1, array.offset * np.dtype(dtype).itemsize)
+    wide = view.astype(np.int64, copy=False)
     chars = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return Text(view.astype(np.int64, copy=False), chars, _valid(array))
+    return Text(wide[:-1], wide[1:], chars, _valid(array))
 
 
 def _list_offsets(array: pa.Array) -> npt.NDArray[np.int64]:

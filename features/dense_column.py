@@ -11,7 +11,7 @@ from features import kernels
 from features.bucketize import Boundaries
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Text
 from features.counts import DEFAULTED, NULL
-from features.elements import NO_MASK, Tokens, to_floats
+from features.elements import Tokens, split_text, to_floats, tokens_of
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Dense, Sparse
 from features.normalize import Normalizer
@@ -170,9 +170,8 @@ class _Work:
 
     def _text(self, view: Text) -> _Numbers:
         how = self._how
-        valid = NO_MASK if view.valid is None else view.valid
-        starts, ends, lengths = kernels.split(view.offsets, view.data, valid, how.first, how.second, how.keep_empty, 0)
-        return self._parsed(Tokens(view.data, starts, ends), lengths, True)
+        tokens, lengths = split_text(view, how.first, how.second, how.keep_empty)
+        return self._parsed(tokens, np.ones(len(tokens), np.int32) if lengths is None else lengths, True)
 
     def _parsed(self, tokens: Tokens, lengths: npt.NDArray[np.int32], from_text: bool) -> _Numbers:
         values, status = to_floats(tokens)
@@ -187,9 +186,8 @@ class _Work:
         if child.valid is not None and self._faults is not None:
             self.blame(kernels.rows_of(~child.valid, lengths), "null_element")
         if isinstance(child, Text):
-            tokens = Tokens(child.data, child.offsets[:-1], child.offsets[1:])
             # Measured: list<string> is computed in double only where boundaries follow.
-            return self._parsed(tokens, lengths, self._how.boundaries is not None)
+            return self._parsed(tokens_of(child), lengths, self._how.boundaries is not None)
         return self._shape(child.values.astype(np.float32, copy=False), lengths, False)
 
     def _shape(self, values: npt.NDArray[np.generic], lengths: npt.NDArray[np.int32], from_text: bool) -> _Numbers:

@@ -13,7 +13,7 @@ from features.columns import Column, Columns, Integers, Lists, Text
 from features.elements import Tokens
 from features.errors import ColumnTypeError
 from features.judge import Judge
-from features.views import take
+from features.views import packed, take
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -63,7 +63,7 @@ def _single(view: Column, judge: Judge) -> Column:
 def _array(view: Column, name: str) -> tuple[pa.Array, npt.NDArray[np.bool_] | None]:
     """The texts as Arrow binaries: numbers in decimal."""
     if isinstance(view, Text):
-        offsets, data = view.offsets, view.data
+        offsets, data = packed(view)
     elif isinstance(view, Integers):
         data, starts, ends = kernels.format_integers(np.ascontiguousarray(view.values))
         offsets = np.append(starts, ends[-1:] if len(ends) else [0]).astype(np.int64)

@@ -76,6 +76,28 @@ def text_tokens(text: list[str]) -> Tokens:
     return Tokens(np.frombuffer(b"".join(raw), np.uint8), starts, ends)
 
 
+def tokens_of(view: Text) -> Tokens:
+    """The strings as they are."""
+    return Tokens(view.data, view.starts, view.ends)
+
+
+def split_text(view: Text, first: int, second: int, keep_empty: bool) -> tuple[Tokens, Int32s | None]:
+    """The pieces of every string, between either separator; null and "" have none.
+
+    Lengths are None where every string is one piece.
+    """
+    if kernels.has_either(view.data, view.starts, view.ends, first, second):
+        valid = NO_MASK if view.valid is None else view.valid
+        starts, ends, lengths = kernels.split(view.starts, view.ends, view.data, valid, first, second, keep_empty)
+        return Tokens(view.data, starts, ends), lengths
+    present = view.ends > view.starts
+    if view.valid is not None:
+        present &= view.valid
+    if present.all():
+        return tokens_of(view), None
+    return tokens_of(view).keep(present), present.astype(np.int32)
+
+
 def as_tokens(values: Int64s | Tokens) -> Tokens:
     """Numbers in decimal."""
     return values if isinstance(values, Tokens) else Tokens(*kernels.format_integers(np.ascontiguousarray(values)))
@@ -165,12 +187,9 @@ class Reader:
 
     def _text(self, view: Text) -> Elements:
         how = self._split
-        valid = NO_MASK if view.valid is None else view.valid
-        # A weighted token is cut to the limit after its pair is parsed, like every other kind.
-        starts, ends, lengths = kernels.split(view.offsets, view.data, valid, how.first, how.second, how.keep_empty, 0)
-        return self._weigh(Tokens(view.data, starts, ends), lengths)
+        return self._weigh(*split_text(view, how.first, how.second, how.keep_empty))
 
-    def _weigh(self, tokens: Tokens, lengths: Int32s) -> Elements:
+    def _weigh(self, tokens: Tokens, lengths: Int32s | None) -> Elements:
         if not self._split.weighted:
             return Elements(tokens, lengths)
         colons = kernels.split_pairs(tokens.data, tokens.starts, tokens.ends)
@@ -180,7 +199,7 @@ class Reader:
         weights[plain] = 1.0
         return Elements(Tokens(tokens.data, tokens.starts, colons), lengths, self._weights(weights, lengths))
 
-    def _weights(self, weights: Float64s | Float32s, lengths: Int32s) -> Float32s:
+    def _weights(self, weights: Float64s | Float32s, lengths: Int32s | None) -> Float32s:
         with np.errstate(over="ignore"):
             narrow = weights.astype(np.float32)
         self.blame_elements(~np.isfinite(narrow), lengths, "not_finite")
@@ -196,7 +215,7 @@ class Reader:
             if child.wide is not None:
                 self.blame_elements(child.wide, lengths, "id_out_of_range")
             return Elements(child.values, lengths)
-        tokens = Tokens(child.data, child.offsets[:-1], child.offsets[1:])
+        tokens = tokens_of(child)
         if not self._split.keep_empty:
             tokens, lengths = _drop_empty(tokens, lengths)
         return self._weigh(tokens, lengths)
@@ -208,11 +227,11 @@ class Reader:
         keys, items = view.keys, view.items
         self._refuse_nulls(items.valid, lengths)
         if isinstance(items, Text):
-            weights, status = to_floats(Tokens(items.data, items.offsets[:-1], items.offsets[1:]))
+            weights, status = to_floats(tokens_of(items))
             self.blame_elements(status != kernels.OK, lengths, "not_a_number")
         else:
             weights = items.values.astype(np.float64)
-        ids = keys.values if isinstance(keys, Integers) else Tokens(keys.data, keys.offsets[:-1], keys.offsets[1:])
+        ids = keys.values if isinstance(keys, Integers) else tokens_of(keys)
         return Elements(ids, lengths, self._weights(weights, lengths))
 
     def _refuse_nulls(self, valid: Valid, lengths: Int32s) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream.hashing import murmur64a, murmur_at
-from stream.words import address_of
+from stream.words import address_of, find_either, repeated
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -22,55 +22,63 @@ OK, MALFORMED, OUT_OF_RANGE, SLOW = 0, 1, 2, 3
 
 
 @nb.njit(nogil=True, cache=True)
-def _count(offsets: Int64s, data: Bytes, valid: Bools, first: int, second: int, keep_empty: bool, limit: int) -> int:
+def has_either(data: Bytes, starts: Int64s, ends: Int64s, first: int, second: int) -> bool:
+    """Whether either byte is between the first string's begin and the last one's end, wherever strings lie."""
+    low, high = len(data), 0
+    for row in range(len(starts)):
+        low, high = min(low, starts[row]), max(high, ends[row])
+    a, b = np.uint8(first), np.uint8(second)
+    while low < high:
+        # A block has no way out, so that many bytes are compared at a time.
+        found = np.uint8(0)
+        for at in range(low, min(low + 4096, high)):
+            found |= np.uint8(data[at] == a) | np.uint8(data[at] == b)
+        if found:
+            return True
+        low += 4096
+    return False
+
+
+@nb.njit(nogil=True, cache=True)
+def _most_pieces(starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, first: int, second: int) -> int:
     total = 0
-    for row in range(len(offsets) - 1):
-        if len(valid) and not valid[row]:
-            continue
-        begin, end = offsets[row], offsets[row + 1]
-        if begin == end:
-            continue
-        taken = 0
-        start = begin
-        for at in range(begin, end + 1):
-            if at == end or data[at] == first or data[at] == second:
-                if keep_empty or at > start:
-                    taken += 1
-                start = at + 1
-        total += min(taken, limit) if limit else taken
+    for row in range(len(starts)):
+        if starts[row] < ends[row] and (len(valid) == 0 or valid[row]):
+            total += 1
+            for at in range(starts[row], ends[row]):
+                total += (data[at] == first) | (data[at] == second)
     return total
 
 
 @nb.njit(nogil=True, cache=True)
 def split(
-    offsets: Int64s, data: Bytes, valid: Bools, first: int, second: int, keep_empty: bool, limit: int
+    starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, first: int, second: int, keep_empty: bool
 ) -> tuple[Int64s, Int64s, Int32s]:
-    """Split every string at either separator; null and "" have no tokens, and a limit keeps the first ones of a row.
+    """Split every string at either separator; null and "" have no tokens. `valid` is empty where nothing is null.
 
-    `valid` is empty where nothing is null. Give starts, ends and the number of tokens per row.
+    Give starts, ends and the number of tokens per row.
     """
-    rows = len(offsets) - 1
-    total = _count(offsets, data, valid, first, second, keep_empty, limit)
-    starts, ends = np.empty(total, np.int64), np.empty(total, np.int64)
-    lengths = np.zeros(rows, np.int32)
+    most = _most_pieces(starts, ends, data, valid, first, second)
+    token_starts, token_ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    lengths = np.zeros(len(starts), np.int32)
+    base = address_of(data)
+    limit, a, b = base + len(data), repeated(first), repeated(second)
     out = 0
-    for row in range(rows):
-        if len(valid) and not valid[row]:
+    for row in range(len(starts)):
+        if starts[row] == ends[row] or (len(valid) and not valid[row]):
             continue
-        begin, end = offsets[row], offsets[row + 1]
-        if begin == end:
-            continue
-        taken = 0
-        start = begin
-        for at in range(begin, end + 1):
-            if at == end or data[at] == first or data[at] == second:
-                if (keep_empty or at > start) and (limit == 0 or taken < limit):
-                    starts[out], ends[out] = start, at
-                    out += 1
-                    taken += 1
-                start = at + 1
-        lengths[row] = taken
-    return starts, ends, lengths
+        begin = out
+        at, end = base + starts[row], base + ends[row]
+        while True:
+            stop = find_either(at, end, limit, a, b)
+            if keep_empty or stop > at:
+                token_starts[out], token_ends[out] = at - base, stop - base
+                out += 1
+            if stop == end:
+                break
+            at = stop + 1
+        lengths[row] = out - begin
+    return token_starts[:out], token_ends[:out], lengths
 
 
 @nb.njit(nogil=True, cache=True)

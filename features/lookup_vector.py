@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from features import view_kernels
 from features.bucketize import Boundaries
 from features.columns import Columns, Text
 from features.dense_column import DenseColumn, number_list
@@ -66,8 +65,7 @@ class LookupVector:
         starts = np.full(columns.count, len(tokens.data), np.int64)
         ends = np.full(columns.count, len(data), np.int64)
         starts[present], ends[present] = tokens.starts[first], tokens.ends[first]
-        offsets, packed = view_kernels.pack(data, starts, ends)
-        view = {self.numbers.feature.inputs[0]: Text(offsets, packed, None)}
+        view = {self.numbers.feature.inputs[0]: Text(starts, ends, data, None)}
         return self.numbers.generate(Views(view, columns.count), faults)
 
     def describe(self) -> dict[str, object]:

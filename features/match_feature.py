@@ -13,7 +13,18 @@ from features.bucketize import Hashed
 from features.choice import boundaries_of, configured, token_bucketizer
 from features.columns import Columns, Integers, Maps, Text
 from features.combine_feature import default_number
-from features.elements import NO_MASK, Int32s, Int64s, Reader, Splitting, Tokens, as_tokens, text_tokens, to_floats
+from features.elements import (
+    NO_MASK,
+    Int32s,
+    Int64s,
+    Reader,
+    Splitting,
+    Tokens,
+    as_tokens,
+    text_tokens,
+    to_floats,
+    tokens_of,
+)
 from features.encoded import encoded, separators
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Dense, Generator, Kind, Setting, Sparse, Strings
@@ -54,13 +65,16 @@ def read_nested(columns: Columns, name: str) -> Nested:
     view = columns[name]
     if isinstance(view, Text):
         data = readonly(view.data)
-        return Nested(data, data, *parse_nested(data, view.offsets, NO_MASK if view.valid is None else view.valid))
+        valid = NO_MASK if view.valid is None else view.valid
+        return Nested(data, data, *parse_nested(data, view.starts, view.ends, valid))
     if not isinstance(view, Maps) or not isinstance(view.items, Text):
         raise ColumnTypeError(f"column {name!r} must hold nested maps: text, or maps whose values are text")
     keys = view.keys
-    held = keys.values if isinstance(keys, Integers) else Tokens(keys.data, keys.offsets[:-1], keys.offsets[1:])
+    held = keys.values if isinstance(keys, Integers) else tokens_of(keys)
     tokens, data = as_tokens(held), readonly(view.items.data)
-    found = parse_inner(readonly(tokens.data), tokens.starts, tokens.ends, view.offsets, data, view.items.offsets)
+    found = parse_inner(
+        readonly(tokens.data), tokens.starts, tokens.ends, view.offsets, data, view.items.starts, view.items.ends
+    )
     return Nested(readonly(tokens.data), data, *found)
 
 

@@ -57,24 +57,25 @@ def _inner(data: Bytes, start: int, end: int, outer: tuple[int, int], out: Int64
 
 
 @nb.njit(nogil=True, cache=True)
-def _colons(data: Bytes, offsets: Int64s) -> int:
+def _colons(data: Bytes, starts: Int64s, ends: Int64s) -> int:
     count = 0
-    for i in range(offsets[0], offsets[-1]):
-        count += data[i] == _COLON
+    for row in range(len(starts)):
+        for i in range(starts[row], ends[row]):
+            count += data[i] == _COLON
     return count
 
 
 @nb.njit(nogil=True, cache=True)
-def parse_nested(data: Bytes, offsets: Int64s, valid: Bools) -> tuple[Int64s, Int64s]:
+def parse_nested(data: Bytes, starts: Int64s, ends: Int64s, valid: Bools) -> tuple[Int64s, Int64s]:
     """Entries [n, 6] (starts and ends of pk, sk and value), and where every row's begin; `valid` empty: no nulls.
 
     A malformed part stops its row; what came before it stays.
     """
-    out = np.empty((_colons(data, offsets), 6), np.int64)
-    rows = np.zeros(len(offsets), np.int64)
+    out = np.empty((_colons(data, starts, ends), 6), np.int64)
+    rows = np.zeros(len(starts) + 1, np.int64)
     at = 0
-    for row in range(len(offsets) - 1):
-        start, end = offsets[row], offsets[row + 1]
+    for row in range(len(starts)):
+        start, end = starts[row], ends[row]
         good = len(valid) == 0 or valid[row]
         while good and start < end:
             stop = _find(data, start, end, _BAR)
@@ -95,15 +96,15 @@ def parse_nested(data: Bytes, offsets: Int64s, valid: Bools) -> tuple[Int64s, In
 
 @nb.njit(nogil=True, cache=True)
 def parse_inner(
-    keys: Bytes, key_starts: Int64s, key_ends: Int64s, key_offsets: Int64s, data: Bytes, offsets: Int64s
+    keys: Bytes, key_starts: Int64s, key_ends: Int64s, key_offsets: Int64s, data: Bytes, starts: Int64s, ends: Int64s
 ) -> tuple[Int64s, Int64s]:
     """Entries of Arrow maps from pk to "sk:v,sk:v": those of `parse_nested`, but pk is a slice of `keys`."""
-    out = np.empty((_colons(data, offsets), 6), np.int64)
+    out = np.empty((_colons(data, starts, ends), 6), np.int64)
     rows = np.zeros(len(key_offsets), np.int64)
     at = 0
     for row in range(len(key_offsets) - 1):
         for i in range(key_offsets[row], key_offsets[row + 1]):
-            at, good = _inner(data, offsets[i], offsets[i + 1], (key_starts[i], key_ends[i]), out, at)
+            at, good = _inner(data, starts[i], ends[i], (key_starts[i], key_ends[i]), out, at)
             if not good:
                 break
         rows[row + 1] = at

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from features import kernels
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Text
-from features.elements import NO_MASK, Float64s, Int32s, Tokens, to_floats
+from features.elements import Float64s, Int32s, Tokens, split_text, to_floats, tokens_of
 from features.errors import ColumnTypeError
 from features.judge import Judge
 
@@ -34,9 +33,8 @@ def read_numbers(columns: Columns, name: str, separators: tuple[int, int], judge
                 return NumberInput(values, None, True)
             return NumberInput(values[view.valid], view.valid.astype(np.int32), True)
         case Text():
-            valid = NO_MASK if view.valid is None else view.valid
-            starts, ends, lengths = kernels.split(view.offsets, view.data, valid, *separators, False, 0)
-            return _parsed(Tokens(view.data, starts, ends), lengths, judge)
+            tokens, lengths = split_text(view, *separators, False)
+            return _parsed(tokens, lengths, judge)
         case Lists():
             return _list(view, judge)
         case Maps():
@@ -49,18 +47,18 @@ def _list(view: Lists, judge: Judge) -> NumberInput:
     if child.valid is not None:
         judge.elements(~child.valid, lengths, "null_element")
     if isinstance(child, Text):
-        return _parsed(Tokens(child.data, child.offsets[:-1], child.offsets[1:]), lengths, judge)
+        return _parsed(tokens_of(child), lengths, judge)
     return NumberInput(_floats(child), _or_none(lengths), False)
 
 
-def _parsed(tokens: Tokens, lengths: Int32s, judge: Judge) -> NumberInput:
+def _parsed(tokens: Tokens, lengths: Int32s | None, judge: Judge) -> NumberInput:
     values, status = to_floats(tokens)
     judge.numbers(status, lengths)
     return NumberInput(values, _or_none(lengths), False)
 
 
-def _or_none(lengths: Int32s) -> Int32s | None:
-    return None if bool((lengths == 1).all()) else lengths
+def _or_none(lengths: Int32s | None) -> Int32s | None:
+    return None if lengths is None or bool((lengths == 1).all()) else lengths
 
 
 def _floats(view: Column) -> npt.NDArray[np.float64]:

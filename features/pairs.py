@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from features import kernels
 from features.columns import Columns, Integers, Maps, Text
-from features.elements import Elements, Reader, Splitting, Tokens, as_tokens, to_floats
+from features.elements import Elements, Reader, Splitting, Tokens, as_tokens, to_floats, tokens_of
 from features.floats import format_floats
 from features.judge import Judge
 from features.number_stage import Float32s, Float64s, Int32s, Int64s, narrow
@@ -89,13 +89,9 @@ def read_pairs(columns: Columns, name: str, how: PairSplitting, judge: Judge) ->
 def _from_map(view: Maps, judge: Judge) -> Pairs:
     if view.items.valid is not None:
         judge.elements(~view.items.valid, np.diff(view.offsets).astype(np.int32), "null_element")
-    keys = view.keys.values if isinstance(view.keys, Integers) else _tokens(view.keys)
-    values = _tokens(view.items) if isinstance(view.items, Text) else view.items.values
+    keys = view.keys.values if isinstance(view.keys, Integers) else tokens_of(view.keys)
+    values = tokens_of(view.items) if isinstance(view.items, Text) else view.items.values
     return Pairs(keys, values, view.offsets)
-
-
-def _tokens(text: Text) -> Tokens:
-    return Tokens(text.data, text.offsets[:-1], text.offsets[1:])
 
 
 def _cut(elements: Elements, how: PairSplitting, count: int) -> Pairs:

@@ -65,7 +65,7 @@ class Cutting:
         if self.limit and columns.tally is not None:
             columns.note(TRUNCATED, _truncated(view, part, self.limit))
         if faults is not None and self.refuse_empty_steps and isinstance(view, Text) and isinstance(part.child, Text):
-            empty = np.diff(part.child.offsets) == 0
+            empty = part.child.ends == part.child.starts
             if empty.any():
                 owners = np.repeat(np.arange(len(part.lengths)), part.lengths)
                 rows = np.zeros(len(part.lengths), np.bool_)
@@ -78,10 +78,11 @@ class Cutting:
         match view:
             case Text():
                 valid = NO_MASK if view.valid is None else view.valid
-                offsets, data, lengths = view_kernels.cut_steps(
-                    view.offsets, view.data, valid, self.delimiter, self.limit
+                starts, ends, lengths = view_kernels.cut_steps(
+                    view.starts, view.ends, view.data, valid, self.delimiter, self.limit
                 )
-                return _Part(Text(offsets, data, None), np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
+                child = Text(starts, ends, view.data, None)
+                return _Part(child, np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
             case Integers() | Floats():
                 count = len(view.values)
                 lengths = np.ones(count, np.int32) if view.valid is None else view.valid.astype(np.int32)
@@ -158,12 +159,12 @@ def _truncated(view: Column | Nested, part: _Part, limit: int) -> int:
     """Rows that have more steps than those that are kept."""
     full = part.lengths == limit
     if isinstance(view, Text) and isinstance(part.child, Text):
-        kept = part.child.offsets[part.starts + part.lengths] - part.child.offsets[part.starts] + part.lengths - 1
-        return int((full & (kept < np.diff(view.offsets))).sum())
+        rows = np.flatnonzero(full)
+        return int((part.child.ends[part.starts[rows] + limit - 1] < view.ends[rows]).sum())
     return int((full & (np.diff(view.offsets) > limit)).sum()) if isinstance(view, Lists | Nested) else 0
 
 
 def _rows(view: Column) -> int:
     if isinstance(view, Integers | Floats):
         return len(view.values)
-    return len(view.offsets) - 1
+    return len(view.starts) if isinstance(view, Text) else len(view.offsets) - 1

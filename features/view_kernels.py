@@ -6,27 +6,12 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from stream.words import address_of, find_either, repeated
+
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
-
-
-@nb.njit(nogil=True, cache=True)
-def take_bytes(offsets: Int64s, data: Bytes, indices: Int64s) -> tuple[Int64s, Bytes]:
-    """Byte strings by index; -1 gives an empty one."""
-    out = np.zeros(len(indices) + 1, np.int64)
-    for row in range(len(indices)):
-        index = indices[row]
-        out[row + 1] = out[row] + (offsets[index + 1] - offsets[index] if index >= 0 else 0)
-    packed = np.empty(out[-1], np.uint8)
-    for row in range(len(indices)):
-        index = indices[row]
-        if index >= 0:
-            begin, at = offsets[index], out[row]
-            for k in range(offsets[index + 1] - begin):
-                packed[at + k] = data[begin + k]
-    return out, packed
 
 
 @nb.njit(nogil=True, cache=True)
@@ -44,16 +29,17 @@ def pack(data: Bytes, starts: Int64s, ends: Int64s) -> tuple[Int64s, Bytes]:
 
 
 @nb.njit(nogil=True, cache=True)
-def cut_steps(offsets: Int64s, data: Bytes, valid: Bools, delimiter: int, limit: int) -> tuple[Int64s, Bytes, Int32s]:
+def cut_steps(
+    starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, delimiter: int, limit: int
+) -> tuple[Int64s, Int64s, Int32s]:
     """Cut every string at the delimiter, at most `limit` steps of a row (0: all); null and "" have none.
 
-    Give the steps end to end without delimiters, and their number per row.
+    Give where steps begin and end, and their number per row.
     """
-    rows = len(offsets) - 1
-    lengths = np.zeros(rows, np.int32)
-    steps = size = 0
-    for row in range(rows):
-        begin, end = offsets[row], offsets[row + 1]
+    lengths = np.zeros(len(starts), np.int32)
+    steps = 0
+    for row in range(len(starts)):
+        begin, end = starts[row], ends[row]
         if begin == end or (len(valid) and not valid[row]):
             continue
         # Without a way out of the loop it is computed many bytes at a time.
@@ -64,22 +50,17 @@ def cut_steps(offsets: Int64s, data: Bytes, valid: Bools, delimiter: int, limit:
             taken = limit
         lengths[row] = taken
         steps += taken
-        size += end - begin
-    out = np.zeros(steps + 1, np.int64)
-    packed = np.empty(size, np.uint8)
-    step = place = 0
-    for row in range(rows):
-        taken = lengths[row]
-        at = offsets[row]
-        for _ in range(taken):
-            while at < offsets[row + 1] and data[at] != delimiter:
-                packed[place] = data[at]
-                place += 1
-                at += 1
-            at += 1
+    step_starts, step_ends = np.empty(steps, np.int64), np.empty(steps, np.int64)
+    base, wanted = address_of(data), repeated(delimiter)
+    step, limit_address = 0, base + len(data)
+    for row in range(len(starts)):
+        at, end = base + starts[row], base + ends[row]
+        for _ in range(lengths[row]):
+            stop = find_either(at, end, limit_address, wanted, wanted)
+            step_starts[step], step_ends[step] = at - base, stop - base
             step += 1
-            out[step] = place
-    return out, packed[:place], lengths
+            at = stop + 1
+    return step_starts, step_ends, lengths
 
 
 @nb.njit(nogil=True, cache=True)

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from features import view_kernels
 from features.columns import Column, Columns, Floats, Integers, Lists, Maps, Nested, Text, Valid
-from features.elements import Tokens
 from features.generator import Dense, Made, Sparse, Steps, Strings
 
 Int64s = npt.NDArray[np.int64]
@@ -22,6 +21,7 @@ class Views(Columns):
 
     def __init__(self, views: Mapping[str, Column | Nested], count: int, rows: Columns | None = None) -> None:
         self._given = dict(views)
+        self._arrays: dict[str, pa.Array] = {}
         self._rows = rows
         self.count = count
         self.mask = None if rows is None else rows.mask
@@ -36,9 +36,11 @@ class Views(Columns):
 
     def array(self, name: str) -> pa.Array:
         """The view as Arrow would hold it; slow, for errors and for people."""
-        if name in self._given:
-            return as_array(self._given[name])
-        return self._below(name).array(name)
+        if name not in self._given:
+            return self._below(name).array(name)
+        if name not in self._arrays:
+            self._arrays[name] = as_array(self._given[name])
+        return self._arrays[name]
 
     def sequence(self, name: str) -> Column | Nested:
         """The view of a sequence."""
@@ -80,7 +82,8 @@ def view_of(made: Made) -> Column | Nested:
         case Sparse():
             return _listed(Integers(made.values, None), made.lengths)
         case Strings():
-            return _listed(_text(made.values), made.lengths)
+            tokens = made.values
+            return _listed(Text(tokens.starts, tokens.ends, tokens.data, None), made.lengths)
         case Steps():
             return _steps_view(made)
 
@@ -101,11 +104,6 @@ def _steps_view(made: Steps) -> Lists | Nested:
     return Lists(offsets, None, inner)
 
 
-def _text(tokens: Tokens) -> Text:
-    offsets, data = view_kernels.pack(tokens.data, tokens.starts, tokens.ends)
-    return Text(offsets, data, None)
-
-
 def take(view: Column, indices: Int64s) -> Column:
     """Rows of a view by index; -1 gives a missing row."""
     match view:
@@ -115,9 +113,9 @@ def take(view: Column, indices: Int64s) -> Column:
         case Floats():
             return Floats(_picked(view.values, indices), _picked_valid(view.valid, indices))
         case Text():
-            valid = _picked_valid(view.valid, indices)
-            offsets, data = view_kernels.take_bytes(view.offsets, view.data, indices)
-            return Text(offsets, data, valid)
+            starts, ends = _picked(view.starts, indices), _picked(view.ends, indices)
+            ends[indices < 0] = starts[indices < 0]
+            return Text(starts, ends, view.data, _picked_valid(view.valid, indices))
         case Lists():
             offsets, inner = _ranges(view.offsets, indices)
             child = take(view.child, inner)
@@ -157,7 +155,13 @@ def _ranges(offsets: Int64s, indices: Int64s) -> tuple[Int64s, Int64s]:
 def constant(text: str, count: int) -> Text:
     """The same text in every row."""
     raw = np.frombuffer(text.encode(), np.uint8)
-    return Text(np.arange(count + 1, dtype=np.int64) * len(raw), np.tile(raw, count), None)
+    return Text(np.zeros(count, np.int64), np.full(count, len(raw), np.int64), raw, None)
+
+
+def packed(view: Text) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+    """The strings end to end: offsets and bytes."""
+    offsets, data = view_kernels.pack(view.data, view.starts, view.ends)
+    return offsets, data
 
 
 def as_array(view: Column | Nested) -> pa.Array:
@@ -166,8 +170,8 @@ def as_array(view: Column | Nested) -> pa.Array:
         case Integers() | Floats():
             return pa.array(view.values, mask=None if view.valid is None else ~view.valid)
         case Text():
-            offsets = pa.py_buffer(np.ascontiguousarray(view.offsets))
-            text = pa.LargeStringArray.from_buffers(len(view.offsets) - 1, offsets, pa.py_buffer(view.data))
+            offsets, data = packed(view)
+            text = pa.LargeStringArray.from_buffers(len(view.starts), pa.py_buffer(offsets), pa.py_buffer(data))
             return text if view.valid is None else _masked(text, view.valid)
         case Lists() | Nested():
             lists = pa.LargeListArray.from_arrays(pa.array(view.offsets), as_array(view.child))

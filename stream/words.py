@@ -24,7 +24,9 @@ _HIGHS = np.uint64(0x8080808080808080)
 def address_of(typing: object, data: types.Array) -> object:
     """Where an array's first element is."""
 
-    def build(context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]) -> object:
+    def build(
+        context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Sequence[ir.Value]
+    ) -> object:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         return builder.ptrtoint(array.data, _WORD)
 
