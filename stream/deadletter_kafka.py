@@ -31,6 +31,8 @@ class KafkaDeadLetters:
         self._code_version = code_version
         self._timeout_s = timeout_s
         self._failed: list[KafkaError] = []
+        self._brokers = options.brokers
+        self._away = False
         settings = client_settings(options)
         _create_missing(settings, topic, timeout_s)
         limit = min(options.fetch_max_bytes + _HEADER_BYTES, 1_000_000_000)
@@ -42,6 +44,7 @@ class KafkaDeadLetters:
                 "message.max.bytes": limit,
                 "delivery.timeout.ms": int(timeout_s * 1000),
                 "linger.ms": 1,
+                "error_cb": self._on_error,
                 "logger": _log,
             }
         )
@@ -85,6 +88,20 @@ class KafkaDeadLetters:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed.append(error)
+        else:
+            self._away = False
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Say it once per outage: a commit, and then training, waits for the letters."""
+        if not self._away:
+            _log.warning(
+                "event=kafka_error brokers=%s code=%s detail=%s; dead letters for topic %s wait",
+                self._brokers,
+                error.name(),
+                error.str(),
+                self._topic,
+            )
+        self._away = True
 
     def close(self) -> None:
         """Wait for what is under way; a second call does nothing."""

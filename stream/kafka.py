@@ -307,7 +307,9 @@ class KafkaSource:
             names = ", ".join(self._options.topics)
             raise TopicMissingError(f"topic {names} was deleted on brokers {self._options.brokers} while it was read")
         self._client.raise_if_refused()
-        _log.warning("event=refresh_failed detail=%s", error.str())
+        # An outage has its line already.
+        level = logging.DEBUG if self._client.unreachable() else logging.WARNING
+        _log.log(level, "event=refresh_failed detail=%s", error.str())
 
     def _verify_topics(self, topics: dict[str, Topic]) -> None:
         for name, topic in topics.items():
