@@ -27,6 +27,7 @@ from features.normalize import Normalizer, parse_normalizer
 from features.number_stage import narrow
 from features.operators import (
     SEQUENCE_FORMULA,
+    Described,
     Operator,
     Result,
     as_numbers,
@@ -197,10 +198,13 @@ def build(message: Message, setting: Setting) -> Generator:
         return encoded(feature, message, setting)
     if operator == SEQUENCE_FORMULA:
         return _formula(feature, message, boundaries, tokened, setting)
-    calls = Calls(name, read_operator(message, len(feature.inputs)))
+    made = read_operator(message, len(feature.inputs))
+    calls = Calls(name, made)
     what: dict[str, object] = {
         "operator": operator or message.operator_lib_file, "parameters": parameters_of(message),
     }  # fmt: skip
+    if isinstance(made, Described):
+        what["own"] = dict(made.describe())
     if tokened:
         stage = TokenStage.of(name, bucketizer, message.default_value)
         return CustomToken(feature=feature, calls=calls, what=what, stage=stage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,15 @@ class Operator(Protocol):
 
         Rows are distinct within a batch, and none has a missing input.
         """
+        ...
+
+
+@runtime_checkable
+class Described(Protocol):
+    """An operator that says more of what its results depend on than its parameters do: a version, a word list."""
+
+    def describe(self) -> Mapping[str, object]:
+        """JSON, for the digest."""
         ...
 
 
