@@ -28,9 +28,11 @@ def overlay(newest_first: Iterable[Sequence[TableRows]]) -> Overlay:
     kept: list[TableRows] = []
     reset = False
     for parts in newest_first:
-        put = _put_ids(parts)
-        kept += [fresh for part in parts if len(fresh := _without(part, mentioned))]
-        mentioned = np.unique(np.concatenate([mentioned, put, *(part.deleted for part in parts)]))
+        _refuse_repeated(parts)
+        fresh = [_without(part, mentioned) for part in parts]
+        kept += [part for part in fresh if len(part)]
+        for ids in (*(part.ids for part in fresh), *(part.deleted for part in parts)):
+            mentioned = _with(mentioned, ids)
         reset = any(part.reset for part in parts)
         if reset:
             break
@@ -60,23 +62,38 @@ def merge(base: Iterable[TableRows], over: Overlay, rows_at_once: int) -> Iterat
         yield from _chunks(_slice(live, done, len(live)), rows_at_once)
 
 
-def _put_ids(parts: Sequence[TableRows]) -> Ids:
-    ids = np.concatenate([no_ids(), *(part.ids for part in parts)])
-    if len(parts) > 1:
-        ids = np.sort(ids)
-        twice = ids[1:][ids[1:] == ids[:-1]]
-        if len(twice):
-            raise ChainError(Flaw.MALFORMED, parts[0].table, f"one commit puts id {twice[0]} twice")
-    return ids
+def _refuse_repeated(parts: Sequence[TableRows]) -> None:
+    filled = [part.ids for part in parts if len(part)]
+    if len(filled) < 2:
+        return
+    ids = np.sort(np.concatenate(filled))
+    twice = ids[1:][ids[1:] == ids[:-1]]
+    if len(twice):
+        raise ChainError(Flaw.MALFORMED, parts[0].table, f"one commit puts id {twice[0]} twice")
 
 
 def _without(rows: TableRows, ids: Ids) -> TableRows:
     """The PUTs of `rows` whose id is not in the ascending `ids`."""
-    if not len(ids):
-        return rows
-    place = np.minimum(np.searchsorted(ids, rows.ids), len(ids) - 1)
-    absent: npt.NDArray[np.bool_] = ids[place] != rows.ids
+    absent = _absent(rows.ids, ids)
     return rows if absent.all() else _take(rows, np.flatnonzero(absent))
+
+
+def _with(ids: Ids, more: Ids) -> Ids:
+    """Both, ascending, each id once; either ascends and is distinct."""
+    if not len(more):
+        return ids
+    joined = np.concatenate([ids, more[_absent(more, ids)]])
+    # Two ascending runs: a stable sort merges them, where np.unique would sort the whole at every commit.
+    joined.sort(kind="stable")
+    return joined
+
+
+def _absent(ids: Ids, among: Ids) -> npt.NDArray[np.bool_]:
+    """Which of the ids are not in the ascending `among`."""
+    if not len(among):
+        return np.ones(len(ids), np.bool_)
+    absent: npt.NDArray[np.bool_] = among[np.minimum(np.searchsorted(among, ids), len(among) - 1)] != ids
+    return absent
 
 
 def _take(rows: TableRows, index: Ids | slice) -> TableRows:
