@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 
 from features import Feature, FeatureSet, create_features
 from features.columnar import differences, generated
+from features.readers import readers
 from headrace.errors import UsageError
 from headrace.parquet_file import write_whole
 from protos.pipeline_pb2 import EasyRecConfig
 from stream import open_source
+from stream.missing import naming_readers
 
 SHOWN_DIFFERENCES = 5
 
@@ -62,7 +64,8 @@ def read_rows(
     source = open_source(bounded, path=path, columns=(*features.input_columns, *also))
     try:
         keys = source.partitions()
-        source.start(keys, {})
+        with naming_readers(readers(features)):
+            source.start(keys, {})
         while not all(source.ended(key) for key in keys):
             chunk = source.read(1.0)
             if chunk is not None and chunk.rows.num_rows:

@@ -22,6 +22,7 @@ from stream.errors import SourceError
 from stream.files import FileSource, InputFile, Reading, list_files
 from stream.hive import path_columns
 from stream.inflate import CODECS, Inflated, codec_of
+from stream.missing import require_columns
 from stream.source import Chunk
 
 _BLOCK_BYTES = 4 << 20
@@ -239,5 +240,4 @@ def _settle_types(file: InputFile, options: CsvOptions) -> CsvOptions:
 def _check_columns(path: str, names: list[str], columns: Collection[str] | None, said: Collection[str]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise SourceError(f"{path} has the columns {', '.join(twice)} twice")
-    if missing := sorted(set(columns or ()) - set(names) - set(said)):
-        raise SourceError(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")
+    require_columns(path, columns, names, said)

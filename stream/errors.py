@@ -4,7 +4,8 @@ StreamError
 ├── SourceError              the source cannot be opened or read as configured
 │   ├── BrokerUnreachableError
 │   ├── AuthenticationError
-│   └── TopicMissingError
+│   ├── TopicMissingError
+│   └── MissingColumnsError  a file or table lacks columns that are to be read
 ├── PositionError            a cursor that no longer leads to the rows that follow it
 │   ├── TopicRecreatedError  the topic was deleted and created anew
 │   ├── FileReplacedError    the file has other contents than when the cursor was made
@@ -20,6 +21,9 @@ StreamError
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 
 class StreamError(Exception):
@@ -40,6 +44,22 @@ class AuthenticationError(SourceError):
 
 class TopicMissingError(SourceError):
     """The topic does not exist."""
+
+
+class MissingColumnsError(SourceError):
+    """A file or table lacks columns that are to be read; `readers` says for whom."""
+
+    def __init__(
+        self,
+        where: str,
+        missing: Sequence[str],
+        there: Sequence[str],
+        readers: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        self.where, self.missing, self.there = where, tuple(missing), tuple(there)
+        named = [f"{name} ({', '.join(readers[name])})" if readers.get(name) else name for name in missing]
+        columns = "column" if len(named) == 1 else "columns"
+        super().__init__(f"{where} lacks the {columns} {', '.join(named)}; it has {', '.join(there)}")
 
 
 class PositionError(StreamError):

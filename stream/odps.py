@@ -19,6 +19,7 @@ import pyarrow as pa
 from stream.cursor import Cursor, PartitionKey
 from stream.errors import PositionError, SourceError
 from stream.hive import PathColumns, path_columns
+from stream.missing import require_columns
 from stream.odps_table import (
     COMPRESSIONS,
     OdpsOptions,
@@ -276,8 +277,7 @@ def _present(
 ) -> list[str]:
     """The columns to read, in table order."""
     kinds = {column.name: str(column.type) for column in session.schema.simple_columns}
-    if missing := sorted(set(columns or ()) - set(kinds) - set(said.values)):
-        raise SourceError(f"{part.text} lacks the columns {', '.join(missing)}; it has {', '.join(kinds)}")
+    require_columns(part.text, columns, list(kinds), said.values)
     wanted = [name for name in kinds if columns is None or name in columns]
     # The tunnel reads no rows without columns, and partition columns are none.
     wanted = wanted or list(kinds)[:1]

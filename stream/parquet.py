@@ -15,6 +15,7 @@ from stream.decode_arrow import plain
 from stream.errors import SourceError
 from stream.files import FileSource, InputFile, Reading, list_files
 from stream.hive import PathColumns, path_columns
+from stream.missing import require_columns
 from stream.source import Chunk
 
 _ROWS_PER_CHUNK = 65_536
@@ -128,6 +129,5 @@ class ParquetReader:
 def _present(path: str, names: list[str], columns: Collection[str] | None, said: PathColumns) -> list[str] | None:
     if columns is None:
         return None
-    if missing := sorted(set(columns) - set(names) - set(said.values)):
-        raise SourceError(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")
+    require_columns(path, columns, names, said.values)
     return [name for name in names if name in set(columns)]

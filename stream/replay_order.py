@@ -6,7 +6,7 @@ merged; rows of equal time keep the order of files and of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from stream.errors import ReplayError, SourceError
 from stream.files import InputFile, list_files
+from stream.missing import require_columns
 
 _RUN_ROWS = 1 << 20
 _BATCH_ROWS = 16_384
@@ -81,6 +82,21 @@ def unordered_events(path: str) -> Iterator[pa.RecordBatch]:
         yield from _read_batches(file, None)
 
 
+def require_everywhere(path: str, columns: Collection[str]) -> None:
+    """Raise MissingColumnsError where a file lacks one of the columns."""
+    for file in _files(path):
+        require_columns(file.path, columns, _names(file), ())
+
+
+def _names(file: InputFile) -> list[str]:
+    try:
+        with file.open() as handle, pq.ParquetFile(handle) as parquet:
+            names: list[str] = parquet.schema_arrow.names
+            return names
+    except (pa.ArrowException, OSError) as error:
+        raise ReplayError(f"{file.path} is no readable Parquet file: {error}") from None
+
+
 def _files(path: str) -> tuple[InputFile, ...]:
     try:
         return list_files(path, ".parquet")
@@ -123,9 +139,8 @@ def _look(file: InputFile, time: TimeColumn) -> tuple[int | None, bool]:
     """The file's first time, None where it is empty, and whether its times never fall."""
     first: int | None = None
     last = 0
-    with file.open() as handle, pq.ParquetFile(handle) as parquet:
-        if time.name not in parquet.schema_arrow.names:
-            raise ReplayError(f"{file.path} has no column {time.name} for the event time")
+    if time.name not in _names(file):
+        raise ReplayError(f"{file.path} has no column {time.name} for the event time")
     for batch in _read_batches(file, [time.name]):
         times = time.of(batch, file.path)
         if not len(times):

@@ -12,12 +12,14 @@ import torch
 from checkpointer import CommitLog
 from checkpointer.open_store import StoreOptions, open_store
 from features import FeatureSet, create_features
+from features.readers import readers
 from features.sampling.draw import Draw
 from features.sampling.maker import open_maker
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.wrappers import PredictWrapper
 from stream import open_source
 from stream.feed import Feed, FeedOptions
+from stream.missing import naming_readers
 from stream.progress import Progress
 from trainer.errors import TrainerConfigError
 from trainer.feature_record import what_changed
@@ -124,15 +126,16 @@ def _cuts(
     bounded.data_config.drop_remainder = False
     size = config.data_config.eval_batch_size or config.data_config.batch_size
     options = FeedOptions.from_proto(bounded, columns=columns, batch_size=size)
-    source = open_source(bounded, path=path, columns=options.all_columns)
-    feed = Feed(
-        source,
-        options,
-        validate=lambda rows: features.validate(rows, serving=serving),
-        progress=Progress(),
-        keys=source.partitions(),
-        clock=time.monotonic,
-    )
+    with naming_readers(readers(features)):
+        source = open_source(bounded, path=path, columns=options.all_columns)
+        feed = Feed(
+            source,
+            options,
+            validate=lambda rows: features.validate(rows, serving=serving),
+            progress=Progress(),
+            keys=source.partitions(),
+            clock=time.monotonic,
+        )
     try:
         while not feed.finished:
             cut = feed.next(1.0)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from features import Batch, FeatureSet
+from features.readers import readers
 from features.sampling.draw import Draw
 from features.sampling.maker import BatchMaker
 from protos.pipeline_pb2 import EasyRecConfig
@@ -13,6 +14,7 @@ from protos.stream_pb2 import LATEST
 from stream import open_source
 from stream.feed import Cut, Feed, FeedOptions
 from stream.files import FileSource, known_splits
+from stream.missing import naming_readers
 from stream.progress import RecordedCut
 from stream.source import PartitionKey, Source
 from trainer.position import Position
@@ -55,12 +57,13 @@ def open_pass(
     own = own_partitions(source.partitions(), workers)
     known = position.progress.cursors
     first = tuple(key for key in own if key in known) if known else own
-    feed = Feed(
-        source, options, validate=features.validate, progress=position.progress, keys=first, clock=clock, cuts=cuts
-    )
-    for key in own:
-        if key not in first:
-            feed.add_partition(key)
+    with naming_readers(readers(features)):
+        feed = Feed(
+            source, options, validate=features.validate, progress=position.progress, keys=first, clock=clock, cuts=cuts
+        )
+        for key in own:
+            if key not in first:
+                feed.add_partition(key)
     epoch = position.epoch
 
     def make(cut: Cut) -> Batch:

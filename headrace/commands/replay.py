@@ -32,15 +32,25 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Send the events."""
+    from features import create_features
     from headrace.checked import load_checked
+    from headrace.event_schema import event_schema
+    from stream.feed_options import FeedOptions
+    from stream.missing import naming_readers
     from stream.opening import kafka_options
     from stream.replay import Replay, replay_options
 
     config = load_checked(args.config)
     options = replay_options(
-        config, speed=args.speed, rate=args.rate, rows_per_message=args.rows_per_message, key_column=args.key
+        config,
+        speed=args.speed,
+        rate=args.rate,
+        rows_per_message=args.rows_per_message,
+        key_column=args.key,
+        columns=FeedOptions.from_proto(config, columns=create_features(config).columns).all_columns or (),
     )
-    sent = Replay(kafka_options(config), options).run(args.parquet)
+    with naming_readers({column.name: column.used_by for column in event_schema(config).columns}):
+        sent = Replay(kafka_options(config), options).run(args.parquet)
     out.write(f"sent {sent} events to {config.stream_config.topic}\n")
     return 0
 

@@ -102,7 +102,7 @@ def test_bad_configuration_is_one_error_everywhere(
 def test_column_that_no_file_has_is_named(run: Callable[..., Ran], stage: Stage, tmp_path: Path) -> None:
     ran = run("trainer", stage.config(tmp_path / "model", (ID, 'expression: "user:usr"')))
     assert ran.code == FAILED
-    assert "lacks the columns usr" in ran.last
+    assert "lacks the column usr (feature user)" in ran.last
 
 
 def test_filter_that_does_not_fit_its_column_is_named(run: Callable[..., Ran], stage: Stage, tmp_path: Path) -> None:

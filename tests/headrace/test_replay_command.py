@@ -45,6 +45,22 @@ def test_replay_sends_rows_in_event_time_order(headrace: Callable[..., Any], con
     assert found == sorted(times)
 
 
+def test_replay_sends_nothing_where_a_column_that_is_read_is_missing(
+    headrace: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    whole = pa.table({"user_id": ["a"], "slot": [1], "price": [0.5], "clicked": [1.0], "at": [5], "event": ["w"]})
+    pq.write_table(whole, tmp_path / "a.parquet")
+    pq.write_table(whole.drop_columns(["price", "clicked"]), tmp_path / "b.parquet")
+    ran = headrace("replay", config, tmp_path)
+    assert ran.code == 1
+    assert "b.parquet lacks the columns clicked (label), price (feature price); it has user_id" in ran.errors
+    assert ran.errors.count("\n") == 1
+    source = open_source(load_config(config))
+    source.start(source.partitions(), {})
+    assert sum(source.lag().values()) == 0
+    source.close()
+
+
 def test_replay_names_a_file_that_is_not_there(headrace: Callable[..., Any], config: Path) -> None:
     ran = headrace("replay", config, "absent.parquet")
     assert ran.code == 1

@@ -169,5 +169,5 @@ def test_dropped_column_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "x": [0.5]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": [1]}), tmp_path / "b.parquet")
     source = open_parquet(str(tmp_path), columns=["id", "x"])
-    with closing(source), pytest.raises(SourceError, match=r"b\.parquet lacks the columns x"):
+    with closing(source), pytest.raises(SourceError, match=r"b\.parquet lacks the column x"):
         source.start(source.partitions(), {})

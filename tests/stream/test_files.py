@@ -193,7 +193,7 @@ def test_csv_cursors_of_another_block_size_are_refused(tmp_path: Path) -> None:
         ("1\n", {"names": ("id",), "delimiter": "||"}, "delimiter must be one"),
         ("1\n", {"names": ("id",), "types": pa.schema([("id", pa.list_(pa.int64()))])}, "declare it STRING"),
         ("a,a\n1,2\n", {"with_header": True}, "columns a twice"),
-        ("a\n1\n", {"with_header": True, "columns": frozenset({"b"})}, "lacks the columns b"),
+        ("a\n1\n", {"with_header": True, "columns": frozenset({"b"})}, "lacks the column b"),
         ("a,b\n1,\n", {"with_header": True}, "column b is empty in the first block"),
         ("", {"with_header": True}, "no readable header"),
     ],

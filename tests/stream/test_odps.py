@@ -151,7 +151,7 @@ def test_errors_name_the_table(stand_in: StandIn, options: OdpsOptions, tmp_path
     with pytest.raises(SourceError, match="is partitioned by dt, not as 'h=1' says"):
         OdpsSource(f"{PATH}/h=1", options)
     source = OdpsSource(f"{PATH}/dt=1", options, columns=["nobody"])
-    with pytest.raises(SourceError, match="lacks the columns nobody; it has id"):
+    with pytest.raises(SourceError, match="lacks the column nobody; it has id"):
         source.start(source.partitions(), {})
     stand_in.tables["odd"] = Table({"at": "datetime"}, [], {"": pa.table({"at": [1]})})
     source = OdpsSource("odps://p/tables/odd", options)
