@@ -162,8 +162,11 @@ class KafkaClient:
             self._raise_if_final(last, time.monotonic() > missing_until)
             if time.monotonic() > deadline:
                 why = last if self._unreachable is None else self._unreachable
+                # To a plain client, a broker that wants TLS looks like one that is away.
+                protocol = self._options.security.protocol
                 raise BrokerUnreachableError(
-                    f"no broker of {self._options.brokers} answered within {self._options.deadline_s:g} s: {why.str()}"
+                    f"no broker of {self._options.brokers} answered within {self._options.deadline_s:g} s: {why.str()};"
+                    f" check the address, and stream_config.security (security_protocol {protocol})"
                 ) from None
             time.sleep(0.05)
 
