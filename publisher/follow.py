@@ -31,7 +31,7 @@ from publisher.notify import Notification, Notifier
 from publisher.options import PublishOptions
 from publisher.pending import Pending
 from publisher.pointer import advance, read_pin
-from publisher.retention import sweep
+from publisher.retention import Retention
 from publisher.signing import Signer
 from publisher.versions import list_versions, read_pointer
 from publisher.write import Material, Published, VersionWriter, load_published
@@ -64,6 +64,7 @@ class Publisher:
         self._options = options
         self._around = around
         self._writer = VersionWriter(store, contract, options.encoding, signer=around.signer, clock_ms=around.clock_ms)
+        self._retention = Retention(store, options.keep_versions, self._writer.held)
         self._artefacts = Artefacts(store, contract, options.runtime, around.background)
         self._rebased: int | None = None
         self._published = 0
@@ -251,7 +252,7 @@ class Publisher:
         self._rebase(version)
         self._published += 1
         if self._published % _SWEEP_EVERY == 0:
-            sweep(self._store, self._options.keep_versions, writing=frozenset({self._rebased or 0}))
+            self._retention.sweep(writing=frozenset({self._rebased or 0}))
         if self._published % _COMPACT_EVERY == 0 and self._compaction_due():
             self._around.background.start("maintain")
 

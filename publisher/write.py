@@ -68,6 +68,12 @@ class VersionWriter:
             for name, content in contract.assets
         )
 
+    @property
+    def held(self) -> frozenset[str]:
+        """The files that every version to come will name."""
+        assets = (asset.blob.path for asset in self._assets)
+        return frozenset((self._config.path, self._layout.path, self._described.path, *assets))
+
     def delta(self, rows: Sequence[NetRows], after: int, seq: int) -> Delta:
         """Write what the commits in (after, seq] changed. Raises EncodingError."""
         parts = [

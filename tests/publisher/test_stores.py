@@ -14,7 +14,7 @@ from checkpointer.memory_store import MemoryStore
 from checkpointer.object_store import ObjectStore
 from checkpointer.open_store import StoreOptions, open_store
 from publisher.pointer import resume, rollback
-from publisher.retention import sweep
+from publisher.retention import Retention
 from publisher.versions import list_versions, read_pointer
 
 
@@ -62,6 +62,6 @@ def test_publish_roll_back_resume_and_sweep(everywhere):
     resume(bench.store)
     bench.publish()
     assert read_pointer(bench.store).version == 6
-    sweep(bench.store, 2)
+    Retention(bench.store, 2).sweep()
     assert list_versions(bench.store) == [5, 6]
     assert bench.same(bench.held(bench.current()), bench.trainer.rows)
