@@ -15,7 +15,7 @@ from features.bucketize import Boundaries
 from features.choice import boundaries_of, configured, token_bucketizer
 from features.columns import Columns
 from features.dense_column import number_list
-from features.distinct import Distinct, distinct_texts, spread_tokens
+from features.distinct import spread_tokens
 from features.elements import Int32s, Tokens, to_floats
 from features.encoded import VALUE_SEPARATOR, encoded, separators
 from features.errors import FeatureConfigError
@@ -25,12 +25,10 @@ from features.inputs import parse_expression, refuse_unsupported
 from features.judge import Judge
 from features.normalize import Normalizer, parse_normalizer
 from features.number_stage import narrow
+from features.operator_calls import Calls, Made
 from features.operators import (
     SEQUENCE_FORMULA,
     Described,
-    Operator,
-    Result,
-    as_numbers,
     operator_name,
     parameters_of,
     read_operator,
@@ -48,35 +46,6 @@ NO_IDS = np.empty(0, np.int64)
 
 SPHERICAL = "spherical_distance"
 """In place of a formula: the distance in km of lng1, lat1, lng2, lat2."""
-
-
-class Calls:
-    """An operator called once for each distinct row of a batch."""
-
-    def __init__(self, name: str, operator: Operator) -> None:
-        self._name = name
-        self._operator = operator
-
-    def __call__(self, columns: Columns, inputs: tuple[str, ...], judge: Judge) -> tuple[Result, Int64s]:
-        """What the operator made of the distinct rows, and which one each row is; -1 where an input is missing."""
-        found = [distinct_texts(columns, name, judge) for name in inputs]
-        rows, of_row = _distinct_rows(found, columns.count)
-        texts = [[item.texts[index] for index in rows[:, at]] for at, item in enumerate(found)]
-        made = self._operator(*texts) if len(rows) else []
-        if len(made) != len(rows):
-            raise ValueError(f"feature {self._name!r}: its operator gave {len(made)} results for {len(rows)} rows")
-        return made, of_row
-
-
-def _distinct_rows(found: list[Distinct], count: int) -> tuple[npt.NDArray[np.int64], Int64s]:
-    if len(found) == 1:
-        return np.arange(len(found[0].texts))[:, None], found[0].of_row
-    table = np.stack([item.of_row for item in found], axis=1)
-    present = (table >= 0).all(axis=1)
-    rows, inverse = np.unique(table[present], axis=0, return_inverse=True)
-    of_row = np.full(count, -1, np.int64)
-    of_row[present] = inverse.reshape(-1)
-    return rows, of_row
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -106,21 +75,19 @@ class CustomNumber:
             return Dense(shaped.reshape(-1) if values.shape[1] == 1 else shaped)
         return self._buckets(values, missing, self.boundaries)
 
-    def _values(self, made: Result, of_row: Int64s, judge: Judge) -> Float32s:
+    def _values(self, made: Made, of_row: Int64s, judge: Judge) -> Float32s:
         """[rows, dim]; where a row has none, anything."""
-        dim = max(self.feature.value_dim, 1)
-        if made and isinstance(made[0], str):
-            texts = [item for item in made if isinstance(item, str)]
-            tokens, lengths = spread_tokens(texts, np.arange(len(texts)))
+        if isinstance(made, list):
+            tokens, lengths = spread_tokens(made, np.arange(len(made)))
             parsed, status = to_floats(tokens)
-            found = np.zeros(len(texts))
+            found = np.zeros(len(made))
             found[lengths > 0] = parsed
             bad = lengths == 0
             bad[lengths > 0] |= status != kernels.OK
             judge.rows((of_row >= 0) & np.append(bad, False)[of_row], "not_a_number")
             numbers = found.reshape(-1, 1)
         else:
-            numbers = as_numbers(made, len(made), dim)
+            numbers = made
         values = narrow(numbers if self.normalizer is None else self.normalizer(numbers))
         finite = np.append(np.isfinite(values).all(axis=1), True)
         judge.rows(~finite[of_row], "not_finite")
@@ -167,11 +134,11 @@ class CustomToken:
         return self.what | self.stage.describe()
 
 
-def _tokens(made: Result, of_row: Int64s) -> tuple[Tokens | Int64s, Int32s]:
+def _tokens(made: Made, of_row: Int64s) -> tuple[Tokens | Int64s, Int32s]:
     """One value for each row that has one: texts as they are, numbers truncated towards zero."""
-    if not made or isinstance(made[0], str):
-        return spread_tokens([item for item in made if isinstance(item, str)], of_row)
-    numbers = np.trunc(as_numbers(made, len(made), 1).reshape(-1))
+    if isinstance(made, list):
+        return spread_tokens(made, of_row)
+    numbers = np.trunc(made.reshape(-1))
     whole = np.where(np.abs(numbers) < 2.0**63, numbers, -1.0).astype(np.int64)
     present = of_row >= 0
     return whole[of_row[present]], present.astype(np.int32)
@@ -199,7 +166,7 @@ def build(message: Message, setting: Setting) -> Generator:
     if operator == SEQUENCE_FORMULA:
         return _formula(feature, message, boundaries, tokened, setting)
     made = read_operator(message, len(feature.inputs))
-    calls = Calls(name, made)
+    calls = Calls(name, made, 1 if tokened else max(feature.value_dim, 1))
     what: dict[str, object] = {
         "operator": operator or message.operator_lib_file, "parameters": parameters_of(message),
     }  # fmt: skip

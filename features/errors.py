@@ -3,6 +3,7 @@
 FeatureError
 ├── FeatureConfigError       the configuration describes no feature that can be built
 ├── SamplerError             a sampler's files cannot be read, or say something that has no meaning
+├── OperatorError            a user's own operator failed
 └── ColumnTypeError          a column's type has no meaning for its feature; validate() reports it row by row
 """
 
@@ -19,6 +20,10 @@ class FeatureConfigError(FeatureError):
 
 class ColumnTypeError(FeatureError):
     """A column's type has no meaning for its feature."""
+
+
+class OperatorError(FeatureError):
+    """A user's own operator failed."""
 
 
 class SamplerError(FeatureError):

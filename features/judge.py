@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,10 +25,11 @@ class Judge:
         self._names = names
         self.faults = faults
 
-    def rows(self, mask: Bools, reason: str) -> None:
-        """Mark rows as bad, where anyone wants to know."""
+    def rows(self, mask: Bools, reason: str, more: Callable[[int], str] | None = None) -> None:
+        """Mark rows as bad, where anyone wants to know; `more` is to be said of each."""
         if self.faults is not None and mask.any():
-            self.faults.add(mask, reason, self._detail)
+            tell = self._detail if more is None else lambda row: f"{self._detail(row)}: {more(row)}"
+            self.faults.add(mask, reason, tell)
 
     def elements(self, flags: Bools, lengths: Int32s | None, reason: str) -> None:
         """Mark the rows that own a flagged element."""

@@ -28,7 +28,8 @@ class Operator(Protocol):
     def __call__(self, *inputs: Sequence[str]) -> Result:
         """One text, number, or list of `value_dim` numbers for each row; an input has the rows' texts.
 
-        Rows are distinct within a batch, and none has a missing input.
+        Rows are distinct within a batch, and none has a missing input. Where it raises, it is called with fewer: only
+        the rows that make it raise are bad.
         """
         ...
 
@@ -154,7 +155,10 @@ def _own(message: feature_pb2.CustomFeature) -> Operator:
         make = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{message.operator_lib_file!r} cannot be imported: {error}") from error
-    operator: Operator = make(parameters_of(message))
+    try:
+        operator: Operator = make(parameters_of(message))
+    except Exception as error:  # it is users' code, which may raise anything
+        raise ValueError(f"{message.operator_lib_file!r} cannot be made: {type(error).__name__}: {error}") from error
     return operator
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from features import BASE, FeatureConfigError, FeatureSet
+from features.errors import OperatorError
 from features.text_normalizer import (
     CHT2CHS,
     FILTER,
@@ -367,21 +370,61 @@ class PriceGap:
         return [self._scale * abs(float(x) - float(y)) for x, y in zip(a, b, strict=True)]
 
 
-def test_users_operators_see_each_distinct_row_once(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-    import types
+SCALE = 'fields { key: "scale" value { number_value: 2 } }'
 
+
+@pytest.fixture
+def acme(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     module = types.ModuleType("acme_operators")
     module.PriceGap = PriceGap  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "acme_operators", module)
-    scale = 'fields { key: "scale" value { number_value: 2 } }'
-    features = build(custom("gap", "acme_operators:PriceGap", scale, f'{PAIR} default_value: "-1"'))
+    return module
+
+
+@pytest.mark.usefixtures("acme")
+def test_users_operators_see_each_distinct_row_once(build: Build) -> None:
+    features = build(custom("gap", "acme_operators:PriceGap", SCALE, f'{PAIR} default_value: "-1"'))
     PriceGap.seen = 0
     rows = pa.record_batch({"a": ["1", "1", None, "5"] * 10, "b": ["4", "4", "4", "4"] * 10})
     assert features.parse(rows).dense_features[BASE].values().reshape(-1).tolist() == [6, 6, -1, 2] * 10
     assert PriceGap.seen == 2
+
+
+@pytest.mark.usefixtures("acme")
+def test_only_the_rows_that_make_a_users_operator_fail_are_bad(build: Build) -> None:
+    features = build(custom("gap", "acme_operators:PriceGap", SCALE, f'{PAIR} default_value: "-1"'))
+    rows = pa.record_batch({"a": ["1", "x", None, "5", "x", "7"], "b": ["4", "4", "4", "4", "5", "y"]})
+    errors = features.validate(rows)
+    assert errors.rows.tolist() == [1, 4, 5]
+    assert set(errors.reasons) == {"operator_failed"}
+    for name, value in (("feature", "'f'"), ("column 'a'", "'x'"), ("column 'b'", "'4'"), ("ValueError", "'x'")):
+        assert name in errors.details[0] and value in errors.details[0]
+    good = features.parse(rows.filter(pa.array(~errors.bad)))
+    assert good.dense_features[BASE].values().reshape(-1).tolist() == [6, -1, 2]
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        (lambda a, b: [[1.0, 2.0]] * len(a), "were expected"),
+        (lambda a, b: ["1", 2.0][-len(a) :], "some results are texts and some are not"),
+        (lambda a, b: [1.0], "1 results for 2 rows"),
+    ],
+)
+def test_operators_that_give_something_else_are_named(
+    build: Build, acme: types.ModuleType, results: object, message: str
+) -> None:
+    acme.Wrong = lambda parameters: results  # type: ignore[attr-defined]
+    features = build(custom("gap", "acme_operators:Wrong", "", f'{PAIR} default_value: "-1"'))
+    with pytest.raises(OperatorError, match=f"feature 'f': its operator failed: .*({message})"):
+        features.parse(pa.record_batch({"a": ["1", "2"], "b": ["4", "5"]}))
+
+
+def test_operators_that_fail_on_rows_together_only_stop_everything(build: Build, acme: types.ModuleType) -> None:
+    acme.Wrong = lambda parameters: lambda a, b: [1.0]  # type: ignore[attr-defined]
+    features = build(custom("gap", "acme_operators:Wrong", "", PAIR))
+    with pytest.raises(OperatorError, match="1 results for 2 rows"):
+        features.validate(pa.record_batch({"a": ["1", "2"], "b": ["4", "5"]}))
 
 
 @pytest.mark.parametrize(
@@ -394,6 +437,7 @@ def test_users_operators_see_each_distinct_row_once(
         (custom("EditDistance", EDIT, "", 'expression: "user:a"'), "takes 2 inputs, not 1"),
         (custom("RegexReplace", REGEX, param("regex_pattern", "("), 'expression: "user:a"'), "Invalid regular"),
         (custom("gap", "no_such_module:Gap", "", PAIR), "cannot be imported"),
+        (custom("gap", "fractions:Fraction", "", PAIR), "'fractions:Fraction' cannot be made: TypeError"),
         (custom("SeqExpr", SEQUENCE, param("formula", "a-c"), PAIR), "'c' is no variable"),
         (custom("SeqExpr", SEQUENCE, "", PAIR), "needs operator_params with a formula"),
     ],
