@@ -250,6 +250,10 @@ class Columns:
         """Whether the batch has the column, exactly once."""
         return bool(self.rows.schema.get_field_index(name) >= 0)
 
+    def only(self, good: npt.NDArray[np.bool_]) -> Columns:
+        """Some of the rows, seen without a mask."""
+        return Columns(self.rows.filter(good))
+
     def struct_address(self) -> int:
         """Where the batch's ArrowArray of the C data interface is, for as long as this lives."""
         if self._exported is None:

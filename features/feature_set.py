@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -11,26 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import torch
-from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
+from torchrec.sparse.jagged_tensor import JaggedTensor
 
 from features import targets
-from features.assemble import Addresses, DenseGroup, Groups, SparseGroup, as_jagged, as_numbers, as_rows, step_lengths
+from features.assemble import Groups
 from features.batch import Batch
-from features.columns import Column, Columns, Nested
+from features.columns import Columns
 from features.counts import Counts
 from features.errors import ColumnTypeError
+from features.filling import fill, unchecked
 from features.generator import Generator, Made
 from features.graph import Graph
 from features.sampling.groups import with_negatives
 from features.sampling.options import SamplerOptions
 from features.sampling.padding import merged
 from features.spec import CROSS, NEGATIVE, Feature, Side
-from features.views import take
+from features.tiling import Sides, Tiled
 from stream.row_errors import Faults, RowErrors
-
-USER = "_user"
-"""What a data group's name ends with that holds the user's side of a tiled batch."""
-
 
 Bools = npt.NDArray[np.bool_]
 
@@ -81,8 +78,8 @@ class FeatureSet:
         self._groups = Groups(pairs)
         self._of_rows = Groups([pair for pair in pairs if pair[0].name not in of_items])
         self._of_items = Groups([pair for pair in pairs if pair[0].name in of_items])
-        self._user = Groups([(_on_user_side(feature), made) for feature, made in pairs if feature.is_user])
-        self._items = Groups([pair for pair in pairs if not pair[0].is_user])
+        self._stubs = set(graph.nodes) - {feature.name for feature in self.features}
+        self._sides = Sides.of(graph, everything, generators, self.user_columns, self.counts)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -93,19 +90,13 @@ class FeatureSet:
         """The rows that cannot be used; a request (`serving`) needs no labels and weights."""
         columns = Columns(rows)
         faults = Faults(columns.count)
-        self._check_features(self._groups, columns, faults)
+        self._graph.validate(columns, unchecked(self._groups, columns) | self._stubs, faults, self.counts)
         if not serving:
             for name in self.labels:
                 _check(columns, name, targets.check_label, faults)
             for name in self.weights:
                 _check(columns, name, targets.check_weight, faults)
         return faults.errors()
-
-    def _check_features(self, groups: Groups, columns: Columns, faults: Faults) -> None:
-        held: list[SparseGroup | DenseGroup] = [*groups.sparse.values(), *groups.dense.values()]
-        valid = {name for group in held if group.plain and group.plain.valid(columns) for name in group.names}
-        stubs = set(self._graph.nodes) - {feature.name for feature in self.features}
-        self._graph.validate(columns, (set(groups.names) | stubs) - valid, faults, self.counts)
 
     def unusable(self, rows: pa.RecordBatch) -> Bools:
         """Which rows of attributes of items no feature can be made of, of those features that they are all of."""
@@ -141,76 +132,35 @@ class FeatureSet:
             reserves=rows.select(list(reserve)) if reserve else None,
         )
         if items is None or not self._of_items.names:
-            return self._fill(self._groups, columns, {}, batch)
+            return self._fill(batch, self._groups, columns)
         sampled = Columns(items, None if masks is None else masks.items)
-        made = self._fill(self._of_rows, columns, {}, batch)
+        made = self._fill(batch, self._of_rows, columns)
         if not self._force_base:
-            return self._fill(self._of_items, sampled, {}, made)
-        more = self._fill(self._of_items, sampled, {}, Batch(size=sampled.count))
+            return self._fill(made, self._of_items, sampled)
+        more = self._fill(Batch(size=sampled.count), self._of_items, sampled)
         return merged(made, more, [feature.name for feature in self.features], more=sampled.count)
 
-    def parse_tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> Batch:
-        """The batch of a request: rows of users, and for each of them equally many rows of items, in order.
+    def _fill(self, batch: Batch, groups: Groups, columns: Columns) -> Batch:
+        return fill(batch, groups, self._graph, columns, self.counts)[0]
+
+    def tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> Tiled:
+        """A request to check, then to parse: rows of users, and for each of them equally many rows of items, in order.
 
         The user's side is in groups that end in `_user`, of one row for `tile_size` items (architecture.md section 4).
         """
-        tile = _tile(user, items)
-        users, columns = Columns(user), _tiled(user, items, self.user_columns)
-        batch = Batch(size=items.num_rows, tile_size=tile)
-        made = self._fill(self._user, users, {}, batch)
-        repeat = np.repeat(np.arange(user.num_rows), tile)
-        needed = {name for other in self._items.names for name in self._graph.nodes[other].references.values()}
-        shared = [feature.name for feature in self.features if feature.is_user and feature.name in needed]
-        views = {
-            name: view if isinstance(view, Nested) else take(view, repeat)
-            for name, view in self._graph.views(users, shared).items()
-            if not isinstance(view, Nested)
-        }
-        return self._fill(self._items, columns, views, made)
+        return Tiled(self._sides, user, items)
+
+    def parse_tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> Batch:
+        """The batch of a request that passed."""
+        return self.tiled(user, items).parse()
 
     def validate_tiled(self, user: pa.RecordBatch, items: pa.RecordBatch) -> RowErrors:
         """The rows of items that cannot be used, all of them where their user's cannot."""
-        tile = _tile(user, items)
-        of_users, faults = Faults(user.num_rows), Faults(items.num_rows)
-        self._check_features(self._user, Columns(user), of_users)
-        found = of_users.errors()
-        faults.merge(
-            RowErrors(
-                count=items.num_rows,
-                rows=np.repeat(found.rows * tile, tile) + np.tile(np.arange(tile), len(found.rows)),
-                reasons=tuple(reason for reason in found.reasons for _ in range(tile)),
-                details=tuple(detail for detail in found.details for _ in range(tile)),
-            )
-        )
-        self._check_features(self._items, _tiled(user, items, self.user_columns), faults)
-        return faults.errors()
-
-    def _fill(self, groups: Groups, columns: Columns, views: Mapping[str, Column], batch: Batch) -> Batch:
-        """`batch` with the features of groups."""
-        sparse = {name: _addresses(group, columns) for name, group in groups.sparse.items()}
-        dense = {name: _addresses(group, columns) for name, group in groups.dense.items()}
-        wanted = [name for key, group in groups.sparse.items() if sparse[key] is None for name in group.names]
-        wanted += [name for key, group in groups.dense.items() if dense[key] is None for name in group.names]
-        parts = self._graph.run(columns, wanted + groups.dense_sequences, views, self.counts)
-        return replace(
-            batch,
-            sparse_features=batch.sparse_features
-            | {key: _ids(group, sparse[key], parts, columns.count) for key, group in groups.sparse.items()},
-            dense_features=batch.dense_features
-            | {key: _numbers(group, dense[key], parts, columns.count) for key, group in groups.dense.items()},
-            sequence_mulval_lengths=batch.sequence_mulval_lengths
-            | {
-                key: step_lengths(group.several, [parts[name] for name in group.several], columns.count)
-                for key, group in groups.sparse.items()
-                if group.several
-            },
-            sequence_dense_features=batch.sequence_dense_features
-            | {name: as_jagged(parts[name]) for name in groups.dense_sequences},
-        )
+        return self.tiled(user, items).validate()
 
     def made(self, rows: pa.RecordBatch) -> dict[str, Made]:
         """What each feature makes of rows that passed, stubs too: for people and for files."""
-        return self._graph.run(Columns(rows), list(self._graph.nodes))
+        return self._graph.run(Columns(rows), list(self._graph.nodes)).parts
 
     def describe(self) -> dict[str, dict[str, object]]:
         """What the values of each feature depend on, by name; JSON."""
@@ -238,22 +188,6 @@ class FeatureSet:
         return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _addresses(group: SparseGroup | DenseGroup, columns: Columns) -> Addresses | None:
-    return None if group.plain is None else group.plain.addresses(columns)
-
-
-def _ids(group: SparseGroup, found: Addresses | None, parts: Mapping[str, Made], count: int) -> KeyedJaggedTensor:
-    if found is not None:
-        return group.copy(found, count)
-    return group.join([as_rows(parts[name]) for name in group.names], count)
-
-
-def _numbers(group: DenseGroup, found: Addresses | None, parts: Mapping[str, Made], count: int) -> KeyedTensor:
-    if found is not None:
-        return group.copy(found, count)
-    return group.join([as_numbers(parts[name]) for name in group.names], count)
-
-
 def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) -> None:
     if not columns.has(name):
         faults.add_all("missing_column", f"label or weight {name!r} is no column of the rows")
@@ -262,24 +196,6 @@ def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) ->
         check(columns, name, faults)
     except ColumnTypeError as error:
         faults.add_all("wrong_type", str(error))
-
-
-def _on_user_side(feature: Feature) -> Feature:
-    return replace(feature, data_group=feature.data_group + USER)
-
-
-def _tile(user: pa.RecordBatch, items: pa.RecordBatch) -> int:
-    if user.num_rows == 0 or items.num_rows % user.num_rows:
-        raise ValueError(f"{items.num_rows} rows of items cannot be shared out to {user.num_rows} of users evenly")
-    return int(items.num_rows // user.num_rows)
-
-
-def _tiled(user: pa.RecordBatch, items: pa.RecordBatch, names: frozenset[str]) -> Columns:
-    """The columns of items, and the user's columns repeated for each of them."""
-    repeat = pa.array(np.repeat(np.arange(user.num_rows), _tile(user, items)))
-    columns = {name: items.column(name) for name in items.schema.names}
-    columns |= {name: user.column(name).take(repeat) for name in user.schema.names if name in names}
-    return Columns(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
 
 
 def _user_columns(graph: Graph) -> frozenset[str]:

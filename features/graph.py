@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
+import numpy.typing as npt
 
 from features.columns import Column, Columns, Nested
 from features.counts import REJECTED, Counts
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Generator, Made
 from features.spec import Feature, Side
-from features.views import Views, constant, view_of
+from features.views import Views, constant, repeated, view_of
 from stream.row_errors import BoolArray, Faults, RowErrors
 
 View = Column | Nested
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -32,10 +34,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """What a run made, and the views of it that others asked for."""
+    """What a run made, and views of what others asked for."""
 
     parts: dict[str, Made]
-    views: dict[str, View]
+    _views: dict[str, View]
+
+    def views(self, names: Iterable[str]) -> dict[str, View]:
+        """What features hand to others."""
+        return {name: self._views[name] if name in self._views else view_of(self.parts[name]) for name in names}
 
 
 class Graph:
@@ -55,22 +61,13 @@ class Graph:
         self,
         columns: Columns,
         wanted: Iterable[str],
-        views: Mapping[str, View] | None = None,
+        given: Mapping[str, View] | None = None,
         counts: Counts | None = None,
-    ) -> dict[str, Made]:
-        """Compute the wanted features of rows that passed; `views` are of features that are known already."""
-        return self._run(columns, wanted, views or {}, counts).parts
-
-    def views(self, columns: Columns, wanted: Iterable[str]) -> dict[str, View]:
-        """What the wanted features hand to others."""
-        return self._run(columns, wanted, {}).views
-
-    def _run(
-        self, columns: Columns, wanted: Iterable[str], given: Mapping[str, View], counts: Counts | None = None
     ) -> Run:
-        needed = self._with_references(wanted, given)
+        """Compute the wanted features of rows that passed; `given` are of features that are known already."""
+        views = {} if given is None else dict(given)
+        needed = self._with_references(wanted, views)
         parts: dict[str, Made] = {}
-        views = dict(given)
         for name, node in self.nodes.items():
             if name not in needed:
                 continue
@@ -80,9 +77,6 @@ class Graph:
             seen = _seen(node, columns, views)
             seen.tally = None if counts is None else counts.of(name)
             parts[name] = node.generator.generate(seen, None)
-        for name in wanted:
-            if name not in views and name in parts:
-                views[name] = view_of(parts[name])
         return Run(parts, views)
 
     def _with_references(self, wanted: Iterable[str], given: Mapping[str, View]) -> set[str]:
@@ -96,22 +90,40 @@ class Graph:
             pending += [other for other in self.nodes[name].references.values() if other not in given]
         return needed
 
-    def validate(self, columns: Columns, wanted: set[str], faults: Faults, counts: Counts | None = None) -> None:
-        """Note the rows that the wanted features cannot use; a feature sees only rows that those it names can."""
-        rows, places = columns.rows, np.arange(columns.count)
+    def validate(
+        self,
+        columns: Columns,
+        wanted: set[str],
+        faults: Faults,
+        counts: Counts | None = None,
+        given: Mapping[str, View] | None = None,
+    ) -> None:
+        """Note the rows that the wanted features cannot use; a feature sees only rows that those it names can.
+
+        `given` are of features that are known already, for all rows.
+        """
+        known = {} if given is None else given
         for number, level in enumerate(self._levels):
             nodes = [node for node in level if node.feature.name in wanted]
-            if number and faults:
-                good = ~faults.errors().bad
-                rows, places = columns.rows.filter(good), np.flatnonzero(good)
-            current = columns if len(places) == columns.count else Columns(rows)
-            references = {name for node in nodes for name in node.references.values()}
-            views = self.views(current, references) if references else {}
-            found = Faults(current.count) if number else faults
-            for node in nodes:
-                _check(node, current, views, found, counts)
-            if number:
-                faults.merge(_moved(found.errors(), places, columns.count))
+            if not nodes:
+                continue
+            if not number or not faults:
+                self._check_all(nodes, columns, known, faults, counts)
+                continue
+            good = ~faults.errors().bad
+            places = np.flatnonzero(good)
+            rest = {name: repeated(view, places) for name, view in known.items()}
+            found = Faults(len(places))
+            self._check_all(nodes, columns.only(good), rest, found, counts)
+            faults.merge(moved(found.errors(), places, columns.count))
+
+    def _check_all(
+        self, nodes: Sequence[Node], columns: Columns, given: Mapping[str, View], faults: Faults, counts: Counts | None
+    ) -> None:
+        references = {name for node in nodes for name in node.references.values()}
+        views = self.run(columns, references.difference(given), given).views(references) if references else {}
+        for node in nodes:
+            _check(node, columns, views, faults, counts)
 
     def needed(self, wanted: Iterable[str]) -> set[str]:
         """The wanted features and those that they are made of."""
@@ -251,5 +263,6 @@ def _check(
     named.count(counts)
 
 
-def _moved(errors: RowErrors, places: np.ndarray[tuple[int], np.dtype[np.int64]], count: int) -> RowErrors:
+def moved(errors: RowErrors, places: Places, count: int) -> RowErrors:
+    """Errors of some rows as errors of the `count` rows among which those stand at `places`."""
     return RowErrors(count=count, rows=places[errors.rows], reasons=errors.reasons, details=errors.details)

@@ -130,6 +130,17 @@ def take(view: Column, indices: Int64s) -> Column:
             return Maps(offsets, _picked_valid(view.valid, indices), keys, items)
 
 
+def repeated(view: Column | Nested, indices: Int64s) -> Column | Nested:
+    """Rows of a view by index, of a sequence too."""
+    if not isinstance(view, Nested):
+        return take(view, indices)
+    offsets, inner = _ranges(view.offsets, indices)
+    child = take(view.child, inner)
+    if not isinstance(child, Lists):
+        raise TypeError("the steps of a sequence are lists")
+    return Nested(offsets, _picked_valid(view.valid, indices), child)
+
+
 def _picked(values: npt.NDArray[np.generic], indices: Int64s) -> npt.NDArray:  # type: ignore[type-arg]
     if len(values) == 0:
         return np.zeros(len(indices), values.dtype)

@@ -10,7 +10,7 @@ import torch
 from torchrec import KeyedJaggedTensor, KeyedTensor
 
 from features import Batch
-from features.feature_set import USER
+from features.tiling import USER
 from publisher.errors import Reason, VersionError
 from publisher.export.runtime import DenseRunner
 from publisher.manifest import ServingVersion
@@ -20,6 +20,7 @@ from publisher.replica.protocol import wire_type
 from publisher.replica.request import InputColumn
 from publisher.replica.serving import Freshness, Predictions, TensorSpec
 from publisher.replica.tables import Floats, Ids, Int64s, Patch, ServingTables
+from stream.row_errors import RowErrors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,23 +109,22 @@ class Side:
                 self.predict(_nulls(of_items, 2), _nulls(of_user, 1))
 
     def predict(self, items: pa.RecordBatch, user: pa.RecordBatch | None = None) -> Predictions:
-        """Predict rows of raw columns, `user` being one row of those that `items` lack.
-
-        RequestError names the first bad row and its feature.
-        """
-        found = self._run(self._groups(self._batch(items, user)))
+        """Predict rows of raw columns, `user` being one row of those that `items` lack; RequestError as in `batch`."""
+        found = self._run(self._groups(self.batch(items, user)))
         for name, array in found.items():
             if not np.isfinite(array).all():
                 raise RequestError(500, f"version {self.number} predicts a {name} that is not finite")
         return found
 
-    def _batch(self, items: pa.RecordBatch, user: pa.RecordBatch | None) -> Batch:
+    def batch(self, items: pa.RecordBatch, user: pa.RecordBatch | None) -> Batch:
+        """What rows of a request become; RequestError names the first bad one and its feature."""
         features = self.contract.features
-        errors = features.validate(items, serving=True) if user is None else features.validate_tiled(user, items)
-        if errors:
-            more = f" (and {len(errors.rows) - 1} more rows)" if len(errors.rows) > 1 else ""
-            raise RequestError(400, f"row {errors.rows[0]}: {errors.reasons[0]}: {errors.details[0]}{more}")
-        return features.parse(items, labels=False) if user is None else features.parse_tiled(user, items)
+        if user is None:
+            _refuse(features.validate(items, serving=True))
+            return features.parse(items, labels=False)
+        tiled = features.tiled(user, items)
+        _refuse(tiled.validate())
+        return tiled.parse()
 
     def _run(self, groups: list[torch.Tensor]) -> Predictions:
         return {name: tensor.numpy() for name, tensor in self.dense.runner.run(groups).items()}
@@ -175,6 +175,12 @@ class Side:
         for feature, group, column, width in places:
             target = self.tables.group(buffer, count, group)
             target[:, column : column + width] = values[:, start[feature] : start[feature] + width]
+
+
+def _refuse(errors: RowErrors) -> None:
+    if errors:
+        more = f" (and {len(errors.rows) - 1} more rows)" if len(errors.rows) > 1 else ""
+        raise RequestError(400, f"row {errors.rows[0]}: {errors.reasons[0]}: {errors.details[0]}{more}")
 
 
 def _nulls(names: list[str], rows: int) -> pa.RecordBatch:

@@ -330,6 +330,36 @@ def test_a_tiled_request_holds_what_its_rows_hold(build: Build) -> None:
         assert torch.equal(ours.values(), theirs.values()) and torch.equal(ours.lengths(), theirs.lengths())
 
 
+def test_a_tiled_request_knows_the_sides_of_stubs_and_of_sequences_seen_by_items(build: Build) -> None:
+    config = (
+        identity("word", "user:words", "stub_type: true")
+        + identity("part", "item:parts", "stub_type: true")
+        + one(
+            "combo_feature",
+            "both",
+            'expression: "feature:word" expression: "feature:part" hash_bucket_size: 99 embedding_dim: 4',
+        )
+        + group('id_feature { feature_name: "t" expression: "item:t" num_buckets: 9 embedding_dim: 4 value_dim: 0 }')
+        + identity("seen", "feature:click_seq__t", "num_buckets: 9 value_dim: 0")
+        + one(
+            "combo_feature",
+            "mixed",
+            'expression: "feature:click_seq__t" expression: "item:parts" hash_bucket_size: 99 embedding_dim: 4',
+        )
+    )
+    features = build(config, mode="FG_DAG")
+    users = pa.record_batch({"words": ["a\x1db", "c"], "click_seq__t": ["1\x1d2;3", "4"]})
+    items = pa.record_batch({"parts": ["x", "y\x1dz", "", "x"]})
+    assert not features.validate_tiled(users, items)
+    tiled = features.parse_tiled(users, items)
+    rows = {name: users.column(name).take(pa.array([0, 0, 1, 1])) for name in users.schema.names}
+    whole = features.parse(pa.record_batch({**rows, "parts": items.column("parts")}))
+    assert tiled.sparse_features[f"{BASE}_user"].keys() == ["click_seq__t", "seen"]
+    for name in ("both", "mixed"):
+        ours, theirs = tiled.sparse_features[BASE][name], whole.sparse_features[BASE][name]
+        assert torch.equal(ours.values(), theirs.values()) and torch.equal(ours.lengths(), theirs.lengths())
+
+
 def test_a_bad_user_makes_all_its_items_bad(build: Build) -> None:
     features = build(MODEL, mode="FG_DAG")
     users = ROWS.select(["tag_b", "int_a", "map_a", "click_seq__cat_a", "click_seq__int_a", "click_seq__tag_b"]).slice(

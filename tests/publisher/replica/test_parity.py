@@ -1,31 +1,13 @@
 """A commit, published by the real publisher, predicts in a replica what the model predicts from the same rows."""
 
 import hashlib
-import itertools
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 
-from checkpointer import Draft, Kind, TableRows, Writer, WriterOptions, stage
-from checkpointer.memory_store import MemoryStore
-from features import create_features
-from protos.commit_pb2 import StreamState
-from protos.load import parse_config
-from publisher.background import NoBackground
-from publisher.contract import Contract
-from publisher.export.host import this_host
-from publisher.follow import Publisher, Surroundings
-from publisher.metrics import PublisherMetrics
-from publisher.notify import NoNotifier
-from publisher.options import PublishOptions
-from publisher.replica.follower import Follower
-from publisher.replica.metrics import ReplicaMetrics
-from publisher.replica.model import Side
-from publisher.replica.switch import Switch
-from recmodels.registry import create_model
-from recmodels.wrappers import DenseHalf
+from tests.publisher.replica.running import Model
 
 CONFIG = """
 model_dir: "unused"
@@ -49,73 +31,34 @@ model_config {
 """
 
 
-class Setting:
-    """A model with random weights, and its commit."""
+def rows() -> pa.RecordBatch:
+    random = np.random.default_rng(0)
+    tags = ["\x1d".join(map(str, random.integers(0, 10, n))) for n in random.integers(0, 4, 30)]
+    seen = [",".join(f"{i}:0.5" for i in random.integers(0, 20, n)) for n in random.integers(1, 4, 30)]
+    price = random.random((30, 2)).astype(np.float32).tolist()
+    return pa.record_batch(
+        {
+            "user": pa.array(random.integers(0, 40, 30)),
+            "tags": pa.array(tags),
+            "seen": pa.array(seen),
+            "price": pa.array(price, pa.list_(pa.float32())),
+        }
+    )
 
-    def __init__(self) -> None:
-        self.config = parse_config(CONFIG, json=False)
-        self.features = create_features(self.config)
-        self.contract = Contract.of(self.config)
-        torch.manual_seed(0)
-        self.half = DenseHalf(create_model(self.config, self.features)).eval()
-        random = np.random.default_rng(0)
-        self.rows = pa.record_batch(
-            {
-                "user": pa.array(random.integers(0, 40, 30)),
-                "tags": pa.array(["\x1d".join(map(str, random.integers(0, 10, n))) for n in random.integers(0, 4, 30)]),
-                "seen": pa.array(
-                    [",".join(f"{i}:0.5" for i in random.integers(0, 20, n)) for n in random.integers(1, 4, 30)]
-                ),
-                "price": pa.array(random.random((30, 2)).astype(np.float32).tolist(), pa.list_(pa.float32())),
-            }
-        )
-        self.batch = self.features.parse(self.rows, labels=False)
-        users = np.unique(self.batch.sparse_features["__BASE__"]["user"].values().numpy())
-        # Every third user is unknown.
-        known = users[np.arange(len(users)) % 3 != 0]
-        self.tables: dict[str, tuple[str, np.ndarray, np.ndarray]] = {}
-        sizes = {"tags": 10, "seen": 20}
-        for table in self.contract.tables:
-            ids = known if table.kind == "zch" else np.arange(sizes[table.name.split("_")[0]], dtype=np.int64)
-            self.tables[table.name] = table.kind, ids, random.normal(size=(len(ids), table.dim)).astype(np.float32)
 
-    def commit(self, store: MemoryStore) -> None:
-        options = WriterOptions(token="t", clock_ms=lambda: 1, new_chain=lambda: "chain", writer="test")
-        writer = Writer.open(store, options)
-        rows = [
-            TableRows(
-                table=name, shard=0, kind=kind, ids=ids, slots=ids, columns={"weight": weights},
-                deleted=np.empty(0, np.int64), reset=True,
-            )
-            for name, (kind, ids, weights) in self.tables.items()
-        ]  # fmt: skip
-        dense = {f"parameter/{name}": value.numpy() for name, value in self.half.state_dict().items()}
-        blobs = stage(store, seq=writer.next_seq, rank=0, rows=rows, dense=dense, stream=StreamState())
-        writer.append(
-            Draft(
-                kind=Kind.BASE,
-                step=1,
-                event_time_ms=1,
-                broker_time_ms=2,
-                world=1,
-                contract=self.contract.digest,
-                features=self.contract.features,
-                blobs=blobs,
-                figures={"auc": 0.7, "auc_rows": 20_000.0},
-                forked=None,
-            )  # fmt: skip
-        )
+ROWS = rows()
+
+
+class Known(Model):
+    """A model that also says what it predicts of its rows."""
 
     def expected(self) -> dict[str, np.ndarray]:
         """Pool with a loop, then ask the model's own dense half."""
-        from recmodels.layout import create_layout
-
-        layout = create_layout(self.features.features, self.config.model_config)
         found = {
             name: jagged for group in self.batch.sparse_features.values() for name, jagged in group.to_dict().items()
         }
         groups = []
-        for group in layout.groups:
+        for group in self.layout.groups:
             parts = []
             for entry in group.entries:
                 if entry.table is None:
@@ -139,37 +82,14 @@ class Setting:
             return {name: value.numpy() for name, value in self.half(*groups).items()}
 
 
-def served(setting: Setting, runtime: str) -> tuple[Side, MemoryStore]:
-    """What a replica serves of the commit."""
-    store = MemoryStore()
-    setting.commit(store)
-    clock = itertools.count(10)
-    around = Surroundings(
-        background=NoBackground(),
-        notifier=NoNotifier(),
-        metrics=PublisherMetrics(),
-        clock_ms=lambda: next(clock),
-        signer=None,
-    )
-    publisher = Publisher(store, setting.contract, PublishOptions(runtime=runtime), around)
-    while publisher.step():
-        pass
-    switch: Switch[Side] = Switch()
-    follower = Follower(
-        store, switch, ReplicaMetrics(), host=this_host(), verifier=None, clock=lambda: 0.0, drain_s=1.0,
-    )  # fmt: skip
-    assert follower.poll()
-    side = switch.current
-    assert side is not None
-    return side, store
-
-
 @pytest.mark.parametrize("runtime", ["eager", "torch_script"])
 def test_replica_predicts_what_the_model_predicts(runtime: str) -> None:
-    setting = Setting()
-    side, store = served(setting, runtime)
-    found = side.predict(setting.rows)
-    expected = setting.expected()
+    model = Known(CONFIG, ROWS)
+    switch, store = model.served(runtime)
+    side = switch.current
+    assert side is not None
+    found = side.predict(ROWS)
+    expected = model.expected()
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-6)
@@ -177,9 +97,9 @@ def test_replica_predicts_what_the_model_predicts(runtime: str) -> None:
 
 
 def test_one_row_of_the_user_predicts_what_it_does_beside_each_item() -> None:
-    setting = Setting()
-    side, _ = served(setting, "torch_script")
-    users, items = setting.rows.select(["user"]), setting.rows.select(["tags", "seen", "price"])
+    side = Known(CONFIG, ROWS).served("torch_script")[0].current
+    assert side is not None
+    users, items = ROWS.select(["user"]), ROWS.select(["tags", "seen", "price"])
     for at in (0, 1, 2):
         user = users.slice(at, 1)
         repeated = user.column("user").take(pa.array([0] * items.num_rows))

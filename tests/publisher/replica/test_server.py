@@ -1,20 +1,14 @@
 """The HTTP server in this process: statuses, limits, tokens, headers and figures."""
 
-import asyncio
 import gzip
-import http.client
 import json
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from aiohttp import web
 
 from checkpointer.memory_store import MemoryStore
 from publisher.export.host import this_host
@@ -22,12 +16,11 @@ from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Side
 from publisher.replica.options import ServeOptions
-from publisher.replica.process import bind
 from publisher.replica.request import InputColumn
-from publisher.replica.server import InferenceServer
 from publisher.replica.serving import Freshness, Predictions, Servable, TensorSpec
-from publisher.replica.switch import Reading, Switch
+from publisher.replica.switch import Switch
 from tests.publisher.replica.conftest import Change, VersionWriter
+from tests.publisher.replica.running import Reply, Running, running
 
 GOOD = {
     "inputs": [
@@ -37,75 +30,6 @@ GOOD = {
         {"name": "price", "datatype": "FP32", "shape": [2], "data": [1.0, 2.5]},
     ]
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reply:
-    status: int
-    headers: Mapping[str, str]
-    text: str
-
-    @property
-    def error(self) -> str:
-        return str(json.loads(self.text)["error"])
-
-
-class Running:
-    """A server on a free port, its loop on another thread."""
-
-    def __init__(self, server: InferenceServer, metrics: ReplicaMetrics) -> None:
-        self.server = server
-        self.metrics = metrics
-        self.port = 0
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
-        self._thread.start()
-        assert self._ready.wait(10)
-
-    async def _run(self) -> None:
-        listening = bind("127.0.0.1", 0)
-        self.port = listening.getsockname()[1]
-        runner = web.AppRunner(self.server.application(), access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        await web.SockSite(runner, listening).start()
-        self._ready.set()
-        await self._stop.wait()
-        await runner.cleanup()
-        self.server.close()
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-        self._loop.close()
-
-    def call(self, work: Coroutine[None, None, None]) -> Future[None]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def ask(self, method: str, path: str, body: object = None, **headers: str) -> Reply:
-        payload = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            named = {key.replace("_", "-"): value for key, value in headers.items()}
-            connection.request(method, path, payload, named)
-            response = connection.getresponse()
-            return Reply(status=response.status, headers=dict(response.getheaders()), text=response.read().decode())
-        finally:
-            connection.close()
-
-    def infer(self, body: object = GOOD, **headers: str) -> Reply:
-        return self.ask("POST", "/v2/models/headrace/infer", body, **headers)
-
-
-@contextmanager
-def running(switch: Reading[Servable], options: ServeOptions, now_s: float = 1.7e9) -> Iterator[Running]:
-    metrics = ReplicaMetrics()
-    server = Running(InferenceServer(switch, options, metrics, lambda: now_s), metrics)
-    try:
-        yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
@@ -174,7 +98,7 @@ def test_bad_request_says_which_input_and_names_the_version(served: Running, bod
     reply = served.infer(body)
     assert (reply.status, reply.headers["headrace-version"]) == (400, "7")
     assert message in reply.error
-    assert served.infer().status == 200
+    assert served.infer(GOOD).status == 200
 
 
 def test_bad_value_names_its_column(served: Running) -> None:
@@ -198,7 +122,7 @@ def test_compressed_body_over_the_limit_is_refused(served: Running) -> None:
 
 def test_body_that_is_not_compressed_as_it_says_is_refused(served: Running) -> None:
     assert served.infer(b"not gzip", Content_Encoding="gzip").status == 400
-    assert served.infer().status == 200
+    assert served.infer(GOOD).status == 200
 
 
 @pytest.mark.parametrize(
@@ -237,7 +161,7 @@ def test_draining_replica_answers_but_is_not_ready(served: Running) -> None:
     ready = served.ask("GET", "/v2/health/ready")
     assert (ready.status, ready.headers["Connection"]) == (503, "close")
     assert served.ask("GET", "/v2/health/live").status == 200
-    assert served.infer().status == 200
+    assert served.infer(GOOD).status == 200
     assert not drained.done()
     drained.result(2.0)
 
@@ -249,7 +173,7 @@ def test_staleness_is_an_alert_and_takes_out_of_service_only_on_request(
     options = ServeOptions(staleness_alert_s=5.0, unready_when_stale=unready)
     with running(side, options, now_s=1.7e9 + 9.0) as server:
         assert server.ask("GET", "/v2/health/ready").status == status
-        assert server.infer().status == 200
+        assert server.infer(GOOD).status == 200
         text = server.ask("GET", "/metrics").text
         assert 'headrace_replica_staleness_seconds{basis="broker"} 9.0' in text
         assert "headrace_replica_stale 1.0" in text
@@ -266,15 +190,15 @@ def test_token_guards_everything_but_health_and_is_read_again(side: Switch[Side]
         for path in ("/v2", "/metrics", "/v2/models/headrace"):
             assert server.ask("GET", path).status == 401
         for wrong in ("Bearer wrong", "s3cret", "Basic s3cret", "Bearer s3cret2", "Bearer "):
-            reply = server.infer(Authorization=wrong)
+            reply = server.infer(GOOD, Authorization=wrong)
             assert (reply.status, reply.headers["WWW-Authenticate"]) == (401, "Bearer")
             assert "s3cret" not in reply.text
-        assert server.infer(Authorization="Bearer s3cret").status == 200
+        assert server.infer(GOOD, Authorization="Bearer s3cret").status == 200
         token.write_text("")
-        assert server.infer(Authorization="Bearer s3cret").status == 200
+        assert server.infer(GOOD, Authorization="Bearer s3cret").status == 200
         token.write_text("changed")
-        assert server.infer(Authorization="Bearer s3cret").status == 401
-        assert server.infer(Authorization="Bearer changed").status == 200
+        assert server.infer(GOOD, Authorization="Bearer s3cret").status == 401
+        assert server.infer(GOOD, Authorization="Bearer changed").status == 200
 
 
 class Scripted:
