@@ -57,6 +57,7 @@ class Monitor:
         )
         self.staleness.set(float("nan"))
         self.board = SummaryWriter(tensorboard_dir) if tensorboard_dir else None
+        self._watched: list[Callable[[], Iterator[tuple[str, int]]]] = []
         self._server: WSGIServer | None = None
         self._thread: threading.Thread | None = None
         if port:
@@ -114,11 +115,11 @@ class Monitor:
     def watch_features(self, counts: Counts) -> None:
         """Show what features count, as it is whenever it is asked for."""
         text = "Rows, or values, of a feature by what was wrong."
-        self.registry.register(_Totals("feature", text, ("feature", "outcome"), counts.totals))
+        self._watch(_Totals("feature", text, ("feature", "outcome"), counts.totals))
 
     def watch_sampler(self, totals: Callable[[], Mapping[str, int]]) -> None:
         """Show what the sampler counts, as it is whenever it is asked for."""
-        self.registry.register(
+        self._watch(
             _Totals(
                 "sampler", "What the negative sampler met, by outcome.", ("outcome",),
                 lambda: {(outcome,): count for outcome, count in totals().items()},
@@ -131,6 +132,12 @@ class Monitor:
         if self.board is not None:
             for name, value in values.items():
                 self.board.add_scalar(name, value, step)
+            for name, count in (pair for named in self._watched for pair in named()):
+                self.board.add_scalar(name, count, step)
+
+    def _watch(self, totals: "_Totals[Labels]") -> None:
+        self.registry.register(totals)
+        self._watched.append(totals.named)
 
     def close(self) -> None:
         """Flush TensorBoard and stop the endpoint."""
@@ -154,9 +161,7 @@ class Monitor:
 class _Totals(Collector, Generic[Labels]):
     """A counter that is kept elsewhere, by label values."""
 
-    def __init__(
-        self, name: str, text: str, labels: Sequence[str], totals: Callable[[], Mapping[Labels, int]]
-    ) -> None:
+    def __init__(self, name: str, text: str, labels: Sequence[str], totals: Callable[[], Mapping[Labels, int]]) -> None:
         self._name, self._text, self._labels, self._totals = f"headrace_{name}", text, labels, totals
 
     def collect(self) -> Iterator[Metric]:
@@ -164,6 +169,11 @@ class _Totals(Collector, Generic[Labels]):
         for labels, count in sorted(self._totals().items()):
             family.add_metric(labels, count)
         yield family
+
+    def named(self) -> Iterator[tuple[str, int]]:
+        """Each counter by what TensorBoard calls it."""
+        for labels, count in self._totals().items():
+            yield "/".join((self._name.removeprefix("headrace_"), *labels)), count
 
 
 def _short(value: float) -> str:
