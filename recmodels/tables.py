@@ -8,6 +8,7 @@ from torch import nn
 from checkpointer.rows import TableRows
 from recmodels.errors import SealError
 from recmodels.layout import Layout
+from recmodels.tables_follow import follow, in_place
 from recmodels.tables_load import Loader
 from recmodels.tables_seal import SealedLookup
 from recmodels.zch.arena import (
@@ -51,7 +52,7 @@ class ShardedTables:
     def __init__(self, lookups: Sequence[RemappedLookup], layout: Layout) -> None:
         self._lookups = tuple(lookups)
         self._sealed = tuple(SealedLookup(lookup) for lookup in lookups)
-        self._layout = layout
+        self._specs = {table.name: table for table in layout.tables}
         self._in_flight = False
 
     @classmethod
@@ -108,10 +109,22 @@ class ShardedTables:
         """
         if self._in_flight:
             raise SealError("a sealed commit is still in flight: confirm it or restore its touched rows before loading")
-        loader = Loader({table.name: table for table in self._layout.tables}, self._sealed)
+        loader = Loader(self._specs, self._sealed)
         for part in rows:
             loader.take(part)
         loader.finish()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the rows lie where the log that was loaded says, so that the next commit can be followed."""
+        return in_place(self._sealed)
+
+    def follow(self, rows: Iterable[TableRows]) -> bool:
+        """Put what the next commit changed on top of what `load` left `in_place`, instead of loading that commit.
+
+        False: it does not fit there, and the tables hold neither commit until they are loaded.
+        """
+        return follow(self._specs, self._sealed, rows)
 
     def figures(self) -> list[TableFigures]:
         """Per table shard of this rank."""

@@ -31,23 +31,29 @@ from recmodels.zch.memory import Array
 
 
 @dataclass(kw_only=True, slots=True)
-class _Parts:
-    """Rows of one shard, as they come."""
+class Parts:
+    """Rows of one shard and kind, as they come."""
 
     ids: list[Int64s] = field(default_factory=list)
     slots: list[Int64s] = field(default_factory=list)
     columns: dict[str, list[Array]] = field(default_factory=dict)
+    deleted: list[Int64s] = field(default_factory=list)
 
-    def add(self, rows: TableRows, kept: Array) -> None:
-        self.ids.append(rows.ids[kept])
-        self.slots.append(rows.slots[kept])
+    def add(self, rows: TableRows, p: Int64s) -> None:
+        """Take the rows that the shard of these parameters owns."""
+        kept = _owned(rows.ids, p)
+        whole = bool(kept.all())
+        self.ids.append(rows.ids if whole else rows.ids[kept])
+        self.slots.append(rows.slots if whole else rows.slots[kept])
         for name, column in rows.columns.items():
-            self.columns.setdefault(name, []).append(column[kept])
+            self.columns.setdefault(name, []).append(column if whole else column[kept])
+        self.deleted.append(rows.deleted[_owned(rows.deleted, p)])
 
     def joined(self) -> tuple[Int64s, Int64s, dict[str, Array]]:
+        """Ids, slots and columns of the rows that were put."""
         if not self.ids:
             return np.empty(0, np.int64), np.empty(0, np.int64), {}
-        columns = {name: np.concatenate(parts) for name, parts in self.columns.items()}
+        columns = {name: _concatenated(parts) for name, parts in self.columns.items()}
         return np.concatenate(self.ids), np.concatenate(self.slots), columns
 
 
@@ -62,7 +68,7 @@ class Loader:
             for lookup in lookups
             for number, shard in enumerate(lookup.lookup.arena.shards)
         }
-        self._parts: dict[tuple[str, str], _Parts] = {}
+        self._parts: dict[tuple[str, str], Parts] = {}
 
     def take(self, rows: TableRows) -> None:
         """Keep what this rank owns of some resolved rows."""
@@ -72,13 +78,16 @@ class Loader:
                 f"the log has rows of table {rows.table!r}, which the model does not have; "
                 f"its tables are {', '.join(self._tables)}: train with the config that wrote the log"
             )
-        _refuse_foreign(rows, spec)
+        refuse_foreign(rows, spec)
+        if len(rows.deleted):
+            raise TableRowsError(
+                f"table {spec.name!r}: rows to load must be resolved, these still delete {len(rows.deleted)} ids"
+            )
         if rows.table not in self._owners:
             return
         lookup, number = self._owners[rows.table]
-        p = lookup.lookup.arena.params[number]
-        parts = self._parts.setdefault((rows.table, rows.kind), _Parts())
-        parts.add(rows, _owned(rows, p))
+        parts = self._parts.setdefault((rows.table, rows.kind), Parts())
+        parts.add(rows, lookup.lookup.arena.params[number])
 
     def finish(self) -> None:
         """Replace the content of every shard by what was taken."""
@@ -86,7 +95,7 @@ class Loader:
             lookup.forget()
         for name, (lookup, number) in self._owners.items():
             direct, rows, admission = (
-                self._parts.get((name, kind), _Parts()) for kind in ("direct", "zch", "admission")
+                self._parts.get((name, kind), Parts()) for kind in ("direct", "zch", "admission")
             )
             if self._tables[name].zch is None:
                 _load_direct(lookup, number, direct)
@@ -97,14 +106,10 @@ class Loader:
                 _load_admission(lookup, number, admission)
 
 
-def _refuse_foreign(rows: TableRows, spec: TableSpec) -> None:
+def refuse_foreign(rows: TableRows, spec: TableSpec) -> None:
     kind = "direct" if spec.zch is None else "zch"
     if rows.kind != kind and not (kind == "zch" and rows.kind == "admission"):
         raise TableRowsError(f"table {spec.name!r} is {kind}, but the log has {rows.kind} rows of it")
-    if len(rows.deleted):
-        raise TableRowsError(
-            f"table {spec.name!r}: rows to load must be resolved, these still delete {len(rows.deleted)} ids"
-        )
     if spec.zch is None and len(rows) and rows.ids[-1] >= spec.num_embeddings:
         raise TableRowsError(
             f"table {spec.name!r} has {spec.num_embeddings} rows, but the log has row {rows.ids[-1]}: "
@@ -116,15 +121,21 @@ def _refuse_foreign(rows: TableRows, spec: TableSpec) -> None:
         raise TableRowsError(f"table {spec.name!r} has dimension {spec.dim}, but the log has {found}")
 
 
-def _owned(rows: TableRows, p: Int64s) -> Array:
-    if p[KIND] != DIRECT:
-        bucket = rows.ids % p[BUCKETS]
-        first = p[FIRST_BUCKET]
-        return np.asarray((bucket >= first) & (bucket < first + p[OWN_BUCKETS]))
-    return np.asarray((rows.ids >= p[FIRST_ROW]) & (rows.ids < p[FIRST_ROW] + p[ROWS]))
+def _owned(ids: Int64s, p: Int64s) -> Array:
+    if p[KIND] == DIRECT:
+        return np.asarray((ids >= p[FIRST_ROW]) & (ids < p[FIRST_ROW] + p[ROWS]))
+    if p[OWN_BUCKETS] == p[BUCKETS]:
+        return np.ones(len(ids), np.bool_)
+    bucket = ids % p[BUCKETS]
+    first = p[FIRST_BUCKET]
+    return np.asarray((bucket >= first) & (bucket < first + p[OWN_BUCKETS]))
 
 
-def _load_direct(lookup: SealedLookup, number: int, parts: _Parts) -> None:
+def _concatenated(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _load_direct(lookup: SealedLookup, number: int, parts: Parts) -> None:
     ids, _, columns = parts.joined()
     p = lookup.lookup.arena.params[number]
     unknown = np.ones(p[ROWS], np.bool_)
@@ -134,7 +145,7 @@ def _load_direct(lookup: SealedLookup, number: int, parts: _Parts) -> None:
     lookup.lookup.arena.mark(number, np.flatnonzero(unknown))
 
 
-def _load_hashed(lookup: SealedLookup, number: int, parts: _Parts) -> None:
+def _load_hashed(lookup: SealedLookup, number: int, parts: Parts) -> None:
     ids, slots, columns = parts.joined()
     arena, memory = lookup.lookup.arena, lookup.lookup.memory[number]
     p = arena.params[number]
@@ -159,7 +170,7 @@ def _load_hashed(lookup: SealedLookup, number: int, parts: _Parts) -> None:
     arena.mark(number, at[kept & moved])
 
 
-def _load_admission(lookup: SealedLookup, number: int, parts: _Parts) -> None:
+def _load_admission(lookup: SealedLookup, number: int, parts: Parts) -> None:
     ids, slots, columns = parts.joined()
     arena = lookup.lookup.arena
     p = arena.params[number]

@@ -1,16 +1,14 @@
 """How a trainer process was started, and how it holds its model directory against others."""
 
 import logging
-import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from checkpointer.faults import NO_FAULTS, FaultPoints
-from checkpointer.lock import TRAINER_LOCK, ProcessLock, acquire, lock_directory, take_over, wait_for
+from checkpointer.lock import TRAINER_LOCK, ProcessLock, acquire, lock_directory, take_over
 from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
-from trainer.errors import TrainerConfigError
-from trainer.workers import Rank, Workers
+from trainer.workers import Rank
 
 logger = logging.getLogger(__name__)
 
@@ -45,30 +43,3 @@ def hold(config: EasyRecConfig, store: Store, launch: Launch, stack: ExitStack) 
         lock = acquire(directory, TRAINER_LOCK, launch.host, remedy=remedy)
     stack.callback(lock.release)
     logger.info("stage=held")
-
-
-def stand_by(
-    config: EasyRecConfig, store: Store, launch: Launch, workers: Workers, stack: ExitStack, stop: threading.Event
-) -> None:
-    """Rank 0 waits for the lock, however long; it tells the others so, whose patience for an answer is bounded."""
-    directory = lock_directory(config.checkpoint_config.lock_dir, store)
-    if not directory:
-        raise TrainerConfigError(
-            f"a standby waits for a lock, and {store.url} has none; set checkpoint_config.lock_dir to a folder that "
-            "both trainers see"
-        )
-
-    def pause() -> None:
-        stopped = stop.wait(0.05)
-        workers.gather(b"stop" if stopped else b"wait")
-        if stopped:
-            raise KeyboardInterrupt
-
-    if workers.rank == 0:
-        stack.callback(wait_for(directory, TRAINER_LOCK, launch.host, pause=pause).release)
-        logger.info("stage=held")
-        workers.gather(b"go")
-        return
-    while (told := workers.gather(b"")[0]) != b"go":
-        if told == b"stop":
-            raise KeyboardInterrupt

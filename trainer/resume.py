@@ -27,10 +27,12 @@ def resume(
     *,
     seed: int,
     explain: Callable[[str], str] = lambda _: "",
+    put_tables: Callable[[Restored], None] | None = None,
 ) -> Position:
     """Put commit `seq` back and return the position to go on from; seq 0 is the beginning of everything.
 
-    `explain` says what is different now from the features of a digest.
+    `explain` says what is different now from the features of a digest. `put_tables` brings the tables to a commit, by
+    default by loading all of it.
     """
     if seq == 0:
         torch.manual_seed(seed + workers.rank)
@@ -38,7 +40,10 @@ def resume(
     restored = log.restore(seq)
     commit = restored.commit
     check_fits(commit, learner, explain)
-    learner.tables.load(restored.tables)
+    if put_tables is None:
+        learner.tables.load(restored.tables)
+    else:
+        put_tables(restored)
     restore(learner.half, learner.dense, restored.dense)
     _restore_metrics(learner, restored.dense, workers)
     if not restore_rng(workers.rank, restored.dense):

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,8 @@ from trainer.desk import CommitDesk
 from trainer.errors import TrainerConfigError
 from trainer.feature_record import record_features, what_changed
 from trainer.fine_tune import fine_tune
-from trainer.launch import Launch, hold, stand_by
+from trainer.following import Follower
+from trainer.launch import Launch, hold
 from trainer.learner import Learner, create_learner
 from trainer.loop import Trainer
 from trainer.monitor import Monitor
@@ -39,7 +40,8 @@ from trainer.passes import open_pass
 from trainer.position import Position
 from trainer.profiling import profiling
 from trainer.replaying import Recording, read_recording
-from trainer.resume import resume
+from trainer.resume import check_fits, resume
+from trainer.standby import stand_by
 from trainer.summaries import Summaries
 from trainer.upkeep import Upkeep, start_child
 from trainer.workers import Workers, naming_lost_ranks
@@ -70,12 +72,13 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
     """
     with naming_lost_ranks(launch.rank.rank), ExitStack() as stack:
         job = _build(config, launch, stack)
+        follower = _open_follower(job)
         if launch.standby:
             # Whatever needs no commit is done by then: the other trainer may be gone at any moment.
-            stand_by(config, job.store, launch, job.workers, stack, stop)
+            stand_by(config, job.store, launch, job.workers, follower, stack, stop)
         writer = _open_writer(job.store, launch) if job.workers.rank == 0 else None
         seq = int(job.workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
-        position = _restore(job, seq)
+        position = _restore(job, seq, follower)
         recording = _open_recording(job, seq)
         monitor = _open_monitor(job, stack)
         desk = CommitDesk(
@@ -133,13 +136,30 @@ def _build(config: EasyRecConfig, launch: Launch, stack: ExitStack) -> Job:
     )
 
 
-def _restore(job: Job, seq: int) -> Position:
+def _open_follower(job: Job) -> Follower:
+    check = partial(check_fits, learner=job.learner, explain=_explainer(job))
+    return Follower(CommitLog(job.store), job.learner.tables, check)
+
+
+def _explainer(job: Job) -> Callable[[str], str]:
+    return partial(what_changed, job.store, features=job.features)
+
+
+def _restore(job: Job, seq: int, follower: Follower) -> Position:
     """Put commit `seq` back, or begin; rank 0 records what the features are."""
-    explain = partial(what_changed, job.store, features=job.features)
-    position = resume(CommitLog(job.store), seq, job.learner, job.workers, seed=job.config.seed, explain=explain)
+    position = resume(
+        CommitLog(job.store),
+        seq,
+        job.learner,
+        job.workers,
+        seed=job.config.seed,
+        explain=_explainer(job),
+        put_tables=follower.bring_to,
+    )
     if job.workers.rank == 0:
         record_features(job.store, job.features)
     if seq == 0:
+        follower.begin()
         fine_tune(job.config, job.learner)
     return position
 
