@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 from google.protobuf.message import Message
 
 from features.bucketized import bucketized
@@ -15,7 +16,7 @@ from features.errors import FeatureConfigError
 from features.generator import Dense, Generator, Kind, Setting, Sparse, Steps, Strings
 from features.plain import Plain
 from features.spec import Feature, Side
-from features.steps import Cutting, Input
+from features.steps import Cutting, Input, Int32s
 from protos import feature_pb2
 from stream.row_errors import Faults
 
@@ -35,6 +36,8 @@ class SequenceGenerator:
     inner: Generator
     feature: Feature
     cutting: Cutting
+    single: bool = False
+    """In a list of ids each is a step, those of the default too (FG_NONE)."""
     plain: ClassVar[Plain | None] = None
 
     def generate(self, columns: Columns, faults: Faults | None) -> Steps:
@@ -46,11 +49,20 @@ class SequenceGenerator:
             stepped.blame(self.feature.name, found.errors(), faults)
         if not isinstance(made, Sparse | Dense | Strings):
             raise TypeError(f"feature {self.feature.name!r}: a sequence holds no sequences")
+        if self.single and stepped.flat and isinstance(made, Sparse) and made.lengths is not None:
+            return _one_each(made, made.lengths, stepped.lengths)
         return Steps(made, stepped.lengths)
 
     def describe(self) -> dict[str, object]:
         """What the values depend on, for the digest."""
         return {"steps": self.cutting.describe(), "step": self.inner.describe()}
+
+
+def _one_each(made: Sparse, in_step: Int32s, steps: Int32s) -> Steps:
+    """Each id as a step of its own."""
+    before = np.concatenate(([0], np.cumsum(in_step, dtype=np.int64)))
+    ends = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
+    return Steps(Sparse(made.values, None, made.weights), np.diff(before[ends]).astype(np.int32))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,8 +138,10 @@ def _build(field: str, message: Message, how: _Sequence, setting: Setting, find:
         stretch=stretch,
         keep_empty_rows=given and feature.is_sparse and not _has_encoded_default(message, setting),
         refuse_empty_steps=setting.encoded,
+        width=1 if feature.is_sparse or not setting.encoded else max(feature.value_dim, 1),
     )
-    return SequenceGenerator(inner=inner, feature=feature, cutting=cutting)
+    single = feature.is_sparse and _has_encoded_default(message, setting)
+    return SequenceGenerator(inner=inner, feature=feature, cutting=cutting, single=single)
 
 
 def _has_encoded_default(message: Message, setting: Setting) -> bool:

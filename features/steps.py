@@ -42,6 +42,8 @@ class Cutting:
     keep_empty_rows: bool = False
     """A row without steps has none, instead of a missing one."""
     refuse_empty_steps: bool = False
+    width: int = 1
+    """In a plain list of numbers, those of one step."""
 
     def cut(self, columns: Columns, faults: Faults | None) -> Stepped:
         """The steps of all rows; rows whose sequences differ in length are bad and have one missing step."""
@@ -57,11 +59,15 @@ class Cutting:
                 views[item.name] = take(columns[item.column], owners)
         stepped = Views(views, int(wanted.sum()))
         stepped.tally = columns.tally
-        return Stepped(stepped, wanted)
+        flat = all(isinstance(part.child, Integers | Floats) for part in parts.values())
+        return Stepped(stepped, wanted, flat)
 
     def _part(self, columns: Columns, name: str, faults: Faults | None) -> _Part:
         view = columns.sequence(name)
         part = self._cut_column(name, view)
+        if faults is not None and self.width > 1 and isinstance(view, Lists):
+            array = columns.array(name)
+            faults.add(np.diff(view.offsets) % self.width != 0, "wrong_width", lambda row: describe(name, array, row))
         if self.limit and columns.tally is not None:
             columns.note(TRUNCATED, _truncated(view, part, self.limit))
         if faults is not None and self.refuse_empty_steps and isinstance(view, Text) and isinstance(part.child, Text):
@@ -87,12 +93,25 @@ class Cutting:
                 count = len(view.values)
                 lengths = np.ones(count, np.int32) if view.valid is None else view.valid.astype(np.int32)
                 return _Part(view, np.arange(count), lengths)
+            case Lists() if self.width > 1 and not isinstance(view.child, Text):
+                return self._cut_flat(view)
             case Lists() | Nested():
                 lengths = np.diff(view.offsets).astype(np.int32)
                 kept = np.minimum(lengths, np.int32(self.limit)) if self.limit else lengths
                 return _Part(view.child, view.offsets[:-1], kept)
             case Maps():
                 raise ColumnTypeError(f"column {name!r} is a map, which is no sequence")
+
+    def _cut_flat(self, view: Lists) -> _Part:
+        """Steps of `width` numbers; what is left over in a row is in none."""
+        lengths = (np.diff(view.offsets) // self.width).astype(np.int32)
+        starts = np.cumsum(lengths, dtype=np.int64) - lengths
+        step = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+        first = np.repeat(view.offsets[:-1], lengths) + step * self.width
+        numbers = take(view.child, (first[:, None] + np.arange(self.width)).reshape(-1))
+        if isinstance(numbers, Lists | Maps):
+            raise TypeError("a list holds scalars")
+        return _Part(Lists(np.arange(len(first) + 1) * self.width, None, numbers), starts, lengths)
 
     def _zip(self, lengths: list[Int32s]) -> tuple[Int32s, Bools]:
         """Steps per row, and which rows have sequences of different lengths; missing ones do not count."""
@@ -138,10 +157,11 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stepped:
-    """Columns with a row for every step, and the steps of each row."""
+    """Columns with a row for every step, the steps of each row, and whether each step is one number."""
 
     columns: Views
     lengths: Int32s
+    flat: bool
 
     def blame(self, name: str, errors: RowErrors, faults: Faults) -> None:
         """Tell of bad steps as bad rows."""

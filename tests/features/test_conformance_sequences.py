@@ -245,6 +245,38 @@ def test_encoded_sequences_refuse_what_is_no_value(build: Build, kind: str, colu
     assert found[0] == reason
 
 
+@pytest.mark.parametrize(
+    ("column", "steps"),
+    [
+        (pa.array(["1;2", "", None]), [1, 1, 2, 2]),
+        (pa.array([[[1], [2]], [], None]), [1, 1, 2, 2]),
+        (pa.array([[1, 2], [], None]), [1, 1, 1, 1, 1, 1]),
+    ],
+)
+def test_encoded_default_of_several_ids_is_one_step_but_in_a_list_of_ids(
+    build: Build, column: pa.Array, steps: list[int]
+) -> None:
+    config = identity('num_buckets: 10 value_dim: 0 fg_encoded_default_value: "7\\x038"')
+    batch = build(f"feature_configs {{ {config} }}", mode="FG_NONE").parse(pa.record_batch({"f": column}))
+    assert batch.sparse_features[BASE].values().tolist() == [1, 2, 7, 8, 7, 8]
+    assert batch.sequence_mulval_lengths[BASE].values().tolist() == steps
+
+
+def test_encoded_list_of_numbers_holds_steps_of_value_dim(build: Build) -> None:
+    config = (
+        'feature_configs { sequence_raw_feature { feature_name: "f" expression: "user:f" value_dim: 2 '
+        'sequence_length: 5 fg_encoded_default_value: "7\\x038" } }'
+    )
+    features = build(config, mode="FG_NONE")
+    rows = pa.record_batch({"f": pa.array([[0.0, 9.0, 9.0], [1.0, 2.0, 3.0, 4.0], [], None, [5.0, 6.0]])})
+    errors = features.validate(rows)
+    assert (errors.rows.tolist(), errors.reasons) == ([0], ("wrong_width",))
+    assert "'f'" in errors.details[0] and "9.0" in errors.details[0]
+    made = features.parse(rows.slice(1)).sequence_dense_features["f"]
+    assert made.values().tolist() == [[1, 2], [3, 4], [7, 8], [7, 8], [5, 6]]
+    assert made.lengths().tolist() == [2, 1, 1, 1]
+
+
 def test_sequences_of_unequal_length_reject_the_row(build: Build) -> None:
     config = simple(
         "combo_feature", "hash_bucket_size: 9 embedding_dim: 4", 'expression: "item:a" expression: "item:b"'
