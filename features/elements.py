@@ -86,7 +86,7 @@ def split_text(view: Text, first: int, second: int, keep_empty: bool) -> tuple[T
 
     Lengths are None where every string is one piece.
     """
-    if kernels.has_either(view.data, view.starts, view.ends, first, second):
+    if len(view.starts) and kernels.has_either(view.data, view.starts.min(), view.ends.max(), first, second):
         valid = NO_MASK if view.valid is None else view.valid
         starts, ends, lengths = kernels.split(view.starts, view.ends, view.data, valid, first, second, keep_empty)
         return Tokens(view.data, starts, ends), lengths

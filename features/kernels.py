@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream.hashing import murmur64a, murmur_at
-from stream.words import address_of, find_either, repeated
+from stream.words import address_of, count_bits, lowest, matches, without_lowest
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -22,32 +22,15 @@ OK, MALFORMED, OUT_OF_RANGE, SLOW = 0, 1, 2, 3
 
 
 @nb.njit(nogil=True, cache=True)
-def has_either(data: Bytes, starts: Int64s, ends: Int64s, first: int, second: int) -> bool:
-    """Whether either byte is between the first string's begin and the last one's end, wherever strings lie."""
-    low, high = len(data), 0
-    for row in range(len(starts)):
-        low, high = min(low, starts[row]), max(high, ends[row])
-    a, b = np.uint8(first), np.uint8(second)
-    while low < high:
-        # A block has no way out, so that many bytes are compared at a time.
-        found = np.uint8(0)
-        for at in range(low, min(low + 4096, high)):
-            found |= np.uint8(data[at] == a) | np.uint8(data[at] == b)
-        if found:
+def has_either(data: Bytes, low: int, high: int, first: int, second: int) -> bool:
+    """Whether either byte is in data[low:high]."""
+    base = address_of(data)
+    at, end, limit = base + low, base + high, base + len(data)
+    while at < end:
+        if matches(at, end, limit, first) | matches(at, end, limit, second):
             return True
-        low += 4096
+        at += 64
     return False
-
-
-@nb.njit(nogil=True, cache=True)
-def _most_pieces(starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, first: int, second: int) -> int:
-    total = 0
-    for row in range(len(starts)):
-        if starts[row] < ends[row] and (len(valid) == 0 or valid[row]):
-            total += 1
-            for at in range(starts[row], ends[row]):
-                total += (data[at] == first) | (data[at] == second)
-    return total
 
 
 @nb.njit(nogil=True, cache=True)
@@ -58,26 +41,32 @@ def split(
 
     Give starts, ends and the number of tokens per row.
     """
-    most = _most_pieces(starts, ends, data, valid, first, second)
+    base = address_of(data)
+    limit, most = base + len(data), len(starts)
+    for row in range(len(starts)):
+        for at in range(base + starts[row], base + ends[row], 64):
+            end = base + ends[row]
+            most += count_bits(matches(at, end, limit, first) | matches(at, end, limit, second))
     token_starts, token_ends = np.empty(most, np.int64), np.empty(most, np.int64)
     lengths = np.zeros(len(starts), np.int32)
-    base = address_of(data)
-    limit, a, b = base + len(data), repeated(first), repeated(second)
     out = 0
     for row in range(len(starts)):
         if starts[row] == ends[row] or (len(valid) and not valid[row]):
             continue
-        begin = out
-        at, end = base + starts[row], base + ends[row]
-        while True:
-            stop = find_either(at, end, limit, a, b)
-            if keep_empty or stop > at:
-                token_starts[out], token_ends[out] = at - base, stop - base
-                out += 1
-            if stop == end:
-                break
-            at = stop + 1
-        lengths[row] = out - begin
+        row_begin, begin, end = out, starts[row], base + ends[row]
+        for at in range(base + starts[row], end, 64):
+            bits = matches(at, end, limit, first) | matches(at, end, limit, second)
+            while bits:
+                stop = at - base + lowest(bits)
+                bits = without_lowest(bits)
+                if keep_empty or stop > begin:
+                    token_starts[out], token_ends[out] = begin, stop
+                    out += 1
+                begin = stop + 1
+        if keep_empty or ends[row] > begin:
+            token_starts[out], token_ends[out] = begin, ends[row]
+            out += 1
+        lengths[row] = out - row_begin
     return token_starts[:out], token_ends[:out], lengths
 
 
@@ -235,8 +224,9 @@ def hash_tokens(data: Bytes, starts: Int64s, ends: Int64s, buckets: int) -> Int6
     """MurmurHash64A of every token, modulo `buckets` as unsigned numbers."""
     out = np.empty(len(starts), np.int64)
     base, size = address_of(data), np.uint64(buckets)
+    limit = base + len(data)
     for i in range(len(starts)):
-        out[i] = np.int64(murmur_at(base + starts[i], base + ends[i]) % size)
+        out[i] = np.int64(murmur_at(base + starts[i], base + ends[i], limit) % size)
     return out
 
 

@@ -6,7 +6,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stream.words import address_of, find_either, repeated
+from stream.words import address_of, count_bits, lowest, matches, without_lowest
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -36,30 +36,36 @@ def cut_steps(
 
     Give where steps begin and end, and their number per row.
     """
+    base = address_of(data)
+    edge, steps = base + len(data), 0
     lengths = np.zeros(len(starts), np.int32)
-    steps = 0
     for row in range(len(starts)):
-        begin, end = starts[row], ends[row]
-        if begin == end or (len(valid) and not valid[row]):
+        if starts[row] == ends[row] or (len(valid) and not valid[row]):
             continue
-        # Without a way out of the loop it is computed many bytes at a time.
-        taken = 1
-        for at in range(begin, end):
-            taken += data[at] == delimiter
-        if limit and taken > limit:
-            taken = limit
-        lengths[row] = taken
-        steps += taken
+        taken, end = 1, base + ends[row]
+        for at in range(base + starts[row], end, 64):
+            taken += count_bits(matches(at, end, edge, delimiter))
+        lengths[row] = min(taken, limit) if limit else taken
+        steps += lengths[row]
     step_starts, step_ends = np.empty(steps, np.int64), np.empty(steps, np.int64)
-    base, wanted = address_of(data), repeated(delimiter)
-    step, limit_address = 0, base + len(data)
+    step = last = 0
     for row in range(len(starts)):
-        at, end = base + starts[row], base + ends[row]
-        for _ in range(lengths[row]):
-            stop = find_either(at, end, limit_address, wanted, wanted)
-            step_starts[step], step_ends[step] = at - base, stop - base
+        if lengths[row] == 0:
+            continue
+        last += lengths[row]
+        begin, at, end = starts[row], base + starts[row], base + ends[row]
+        while at < end and step < last:
+            bits = matches(at, end, edge, delimiter)
+            while bits and step < last:
+                stop = at - base + lowest(bits)
+                bits = without_lowest(bits)
+                step_starts[step], step_ends[step] = begin, stop
+                begin = stop + 1
+                step += 1
+            at += 64
+        if step < last:
+            step_starts[step], step_ends[step] = begin, ends[row]
             step += 1
-            at = stop + 1
     return step_starts, step_ends, lengths
 
 

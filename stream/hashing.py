@@ -6,14 +6,14 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stream.words import address_of, load8, load32, load64
+from stream.words import address_of, load8, load64
 
 SEED = 0xC70F6907
 
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
 _SHIFT = np.uint64(47)
 _SEED = np.uint64(SEED)
-_EIGHT = np.uint64(8)
+_ONE, _EIGHT = np.uint64(1), np.uint64(8)
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -25,24 +25,29 @@ def _mix(state: int, word: int) -> int:
 
 
 @nb.njit(nogil=True, cache=True)
-def murmur_at(at: int, end: int) -> int:
-    """Hash the bytes between two addresses."""
+def _last_bytes(at: int, end: int) -> int:
+    """Fewer than eight bytes as a word."""
+    word = np.uint64(0)
+    for i in range(end - at):
+        word |= load8(at + i) << np.uint64(8 * i)
+    return word
+
+
+@nb.njit(nogil=True, cache=True)
+def murmur_at(at: int, end: int, limit: int) -> int:
+    """Hash the bytes between two addresses; bytes before `limit` may be read."""
     size = end - at
     state = _SEED ^ (np.uint64(size) * _MULTIPLIER)
     while at + 8 <= end:
         state = _mix(state, load64(at))
         at += 8
     rest = end - at
-    if rest:
-        # Overlapping loads stay within the token, and what they have in common is the same.
-        if size >= 8:
-            tail = load64(end - 8) >> np.uint64(64 - 8 * rest)
-        elif rest >= 4:
-            tail = load32(at) | load32(end - 4) << np.uint64(8 * (rest - 4))
-        else:
-            middle = rest >> 1
-            tail = load8(at) | load8(at + middle) << np.uint64(8 * middle) | load8(end - 1) << np.uint64(8 * (rest - 1))
-        state = (state ^ tail) * _MULTIPLIER
+    if at + 8 <= limit:
+        tail = load64(at) & ((_ONE << np.uint64(8 * rest)) - _ONE)
+    else:
+        # A function of its own: with a loop in it this one would not be inlined.
+        tail = _last_bytes(at, end)
+    state = (state ^ tail) * _MULTIPLIER if rest else state
     state ^= state >> _SHIFT
     state *= _MULTIPLIER
     return state ^ (state >> _SHIFT)
@@ -52,7 +57,7 @@ def murmur_at(at: int, end: int) -> int:
 def murmur64a(data: npt.NDArray[np.uint8], start: int, end: int) -> int:
     """Hash data[start:end]."""
     base = address_of(data)
-    return murmur_at(base + start, base + end)
+    return murmur_at(base + start, base + end, base + len(data))
 
 
 @nb.njit(nogil=True, cache=True)
@@ -62,8 +67,9 @@ def hash_slices(
     """Hash data[starts[i]:ends[i]] for every i."""
     out = np.empty(len(starts), np.uint64)
     base = address_of(data)
+    limit = base + len(data)
     for i in range(len(starts)):
-        out[i] = murmur_at(base + starts[i], base + ends[i])
+        out[i] = murmur_at(base + starts[i], base + ends[i], limit)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Bytes of NumPy arrays, up to eight at a time, for numba kernels: by address, since an index is checked byte by byte.
+"""Bytes of NumPy arrays, many at a time, for numba kernels: by address, since an index is checked byte by byte.
 
 Who takes an address keeps the array alive and stays within it.
 """
@@ -16,8 +16,7 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
-_ONES = np.uint64(0x0101010101010101)
-_HIGHS = np.uint64(0x8080808080808080)
+_ONE = np.uint64(1)
 
 
 @intrinsic
@@ -57,34 +56,50 @@ def load8(typing: object, address: types.Integer) -> object:
 
 
 @intrinsic
-def _trailing_zeros(typing: object, word: types.Integer) -> object:
+def _equal64(typing: object, address: types.Integer, byte: types.Integer) -> object:
+    """Which of the 64 bytes at an address equal a byte: the lowest bit is that of the first."""
+
+    def build(context: BaseContext, builder: ir.IRBuilder, signature: Signature, given: Sequence[ir.Value]) -> object:
+        kind = ir.VectorType(ir.IntType(8), 64)
+        held = builder.load(builder.inttoptr(given[0], kind.as_pointer()), align=1)
+        one = builder.insert_element(ir.Constant(kind, ir.Undefined), given[1], ir.Constant(ir.IntType(32), 0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
+        splat = builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), everywhere)
+        return builder.bitcast(builder.icmp_unsigned("==", held, splat), _WORD)
+
+    return types.uint64(types.int64, types.uint8), build
+
+
+@intrinsic
+def lowest(typing: object, word: types.Integer) -> object:
+    """The place of the lowest bit that is set."""
     zero = ir.Constant(ir.IntType(1), 0)
     return types.int64(types.uint64), lambda context, builder, signature, given: builder.cttz(given[0], zero)
 
 
-@nb.njit(nogil=True, cache=True)
-def repeated(byte: int) -> int:
-    """A word of eight equal bytes."""
-    return np.uint64(byte) * _ONES
+@intrinsic
+def count_bits(typing: object, word: types.Integer) -> object:
+    """How many bits are set."""
+    return types.int64(types.uint64), lambda context, builder, signature, given: builder.ctpop(given[0])
 
 
 @nb.njit(nogil=True, cache=True)
-def find_either(at: int, end: int, limit: int, first: int, second: int) -> int:
-    """The address of the first of two bytes (`repeated`), or `end`; bytes before `limit` may be read."""
-    while at + 8 <= limit and at < end:
-        word = load64(at)
-        a, b = word ^ first, word ^ second
-        # The lowest high bit that is set is that of the first byte that is zero.
-        hits = (((a - _ONES) & ~a) | ((b - _ONES) & ~b)) & _HIGHS
-        if hits:
-            return min(at + (_trailing_zeros(hits) >> 3), end)
-        at += 8
-    while at < end:
-        byte = load8(at)
-        if byte == first & np.uint64(255) or byte == second & np.uint64(255):
-            return at
-        at += 1
-    return end
+def matches(at: int, end: int, limit: int, byte: int) -> int:
+    """Which of the next 64 bytes before `end` equal a byte, as bits; bytes before `limit` may be read."""
+    size = end - at
+    if at + 64 <= limit:
+        found = _equal64(at, np.uint8(byte))
+        return found if size >= 64 else found & ((_ONE << np.uint64(size)) - _ONE)
+    found = np.uint64(0)
+    for k in range(min(size, 64)):
+        found |= np.uint64(load8(at + k) == np.uint64(byte)) << np.uint64(k)
+    return found
+
+
+@nb.njit(nogil=True, cache=True)
+def without_lowest(bits: int) -> int:
+    """The bits but the lowest one."""
+    return bits & (bits - _ONE)
 
 
 @nb.njit(nogil=True, cache=True)
