@@ -42,11 +42,8 @@ def murmur_at(at: int, end: int, limit: int) -> int:
         state = _mix(state, load64(at))
         at += 8
     rest = end - at
-    if at + 8 <= limit:
-        tail = load64(at) & ((_ONE << np.uint64(8 * rest)) - _ONE)
-    else:
-        # A function of its own: with a loop in it this one would not be inlined.
-        tail = _last_bytes(at, end)
+    # The last bytes have a function of their own: with a loop in it this one would not be inlined.
+    tail = load64(at) & ((_ONE << np.uint64(8 * rest)) - _ONE) if at + 8 <= limit else _last_bytes(at, end)
     state = (state ^ tail) * _MULTIPLIER if rest else state
     state ^= state >> _SHIFT
     state *= _MULTIPLIER
