@@ -71,6 +71,8 @@ class FeatureSet:
         self.weights = tuple(weights)
         self.input_columns = graph.columns
         self.user_columns = _user_columns(graph)
+        self.readers = _readers(graph)
+        """The features that read a column as it is, stubs too."""
         self._graph = graph
         self._sampler_columns = () if sampler is None else sampler.columns
         self._force_base = force_base
@@ -196,6 +198,14 @@ def _check(columns: Columns, name: str, check: targets.Check, faults: Faults) ->
         check(columns, name, faults)
     except ColumnTypeError as error:
         faults.add_all("wrong_type", str(error))
+
+
+def _readers(graph: Graph) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, node in graph.nodes.items():
+        for column in node.columns:
+            found[column] = (*found.get(column, ()), name)
+    return found
 
 
 def _user_columns(graph: Graph) -> frozenset[str]:

@@ -44,7 +44,7 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _castable(old: pa.DataType, new: pa.DataType) -> bool:
+def castable(old: pa.DataType, new: pa.DataType) -> bool:
     """Whether values that fit may be cast: numbers to wider numbers, never text to numbers or floats to integers."""
     if old == new or pa.types.is_null(old):
         return True
@@ -55,7 +55,7 @@ def _castable(old: pa.DataType, new: pa.DataType) -> bool:
     if _is_text(old):
         return _is_text(new)
     if _is_list(old) and _is_list(new):
-        return _castable(old.value_type, new.value_type)
+        return castable(old.value_type, new.value_type)
     return bool(pa.types.is_temporal(old) and pa.types.is_temporal(new))
 
 
@@ -119,7 +119,7 @@ class Projection:
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         target = self._target(name, array.type)
-        if target is None or not _castable(array.type, target):
+        if target is None or not castable(array.type, target):
             wanted = self._declared.get(name, self._types.get(name))
             faults.add_all("wrong_type", f"column {name!r} is {array.type}, which does not go into {wanted}")
             return pa.nulls(rows.num_rows, wanted)

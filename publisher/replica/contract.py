@@ -1,40 +1,30 @@
 """The serving contract of a version: features and layout rebuilt from its own configuration and checked against it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import torch
 from torch import nn
 
 from checkpointer.encoding import Encoding
 from checkpointer.store import Store
-from features import Feature, FeatureSet, create_features
+from features import FeatureSet, create_features
 from features.drift import changes, described
 from features.errors import FeatureError
 from features.files import BroughtFiles
-from protos import data_pb2, pipeline_pb2
+from protos import pipeline_pb2
 from protos.errors import ConfigError
 from protos.load import parse_config
 from publisher.errors import Reason, VersionError
 from publisher.export.build import build_dense_half
 from publisher.manifest import ServingVersion
-from publisher.replica.protocol import BYTES
+from publisher.replica.inputs import input_columns, input_tensors
 from publisher.replica.request import InputColumn
 from publisher.replica.serving import TensorSpec
 from publisher.replica.tables import PlanEntry, TableShape
 from publisher.versions import read_blob
 from recmodels.errors import RecModelError
 from recmodels.layout import Entry, GroupSpec, Layout, create_layout
-
-_WIRE_TYPES: Final[Mapping[int, str]] = {
-    data_pb2.FieldType.INT32: "INT32",
-    data_pb2.FieldType.INT64: "INT64",
-    data_pb2.FieldType.FLOAT: "FP32",
-    data_pb2.FieldType.DOUBLE: "FP64",
-    data_pb2.FieldType.STRING: BYTES,
-}
-
 
 Place = tuple[str, int, int, int]
 """A dense feature's place: feature, group, column, width."""
@@ -104,13 +94,14 @@ def read_contract(store: Store, version: ServingVersion) -> Contract:
         raise VersionError(Reason.CONTRACT, f"{what}: its pipeline.config cannot be served: {error}") from error
     _check(what, "feature digest", version.features, features.digest(), _drift(store, version, features))
     _check(what, "serving contract", version.contract, layout.digest(), "")
+    columns = input_columns(config, features)
     return Contract(
         config=config,
         features=features,
         layout=layout,
         shapes=_shapes(layout, version),
-        columns=_columns(features),
-        inputs=_inputs(config, features),
+        columns=columns,
+        inputs=input_tensors(config, features, columns),
     )
 
 
@@ -162,33 +153,3 @@ def _shapes(layout: Layout, version: ServingVersion) -> tuple[TableShape, ...]:
         )
         for table in layout.tables
     )
-
-
-def _columns(features: FeatureSet) -> tuple[InputColumn, ...]:
-    """List the columns that requests carry, and which are the user's for every feature that reads them."""
-    return tuple(InputColumn(name=name, user=name in features.user_columns) for name in features.input_columns)
-
-
-def _inputs(config: pipeline_pb2.EasyRecConfig, features: FeatureSet) -> tuple[TensorSpec, ...]:
-    """Describe the input tensors: the declared type of a column, else what its first feature usually reads."""
-    declared = {field.input_name: field.input_type for field in config.data_config.input_fields}
-    encoded = config.data_config.fg_mode == data_pb2.FG_NONE
-    readers: dict[str, Feature] = {}
-    for feature in features.features:
-        for name in feature.inputs:
-            readers.setdefault(name, feature)
-    return tuple(
-        TensorSpec(
-            name=name,
-            datatype=_WIRE_TYPES.get(declared.get(name, -1), _usual(readers.get(name), encoded)),
-            shape=(-1,),
-        )
-        for name in features.input_columns
-    )
-
-
-def _usual(feature: Feature | None, encoded: bool) -> str:
-    """Text fits every feature; a column may have no reader but stubs."""
-    if feature is not None and feature.kind == "raw" and not feature.is_sequence:
-        return "FP32"
-    return "INT64" if encoded else BYTES

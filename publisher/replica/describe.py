@@ -27,13 +27,18 @@ def model(name: str, side: Servable) -> Document:
         "name": name,
         "versions": [str(side.number)],
         "platform": "headrace",
-        "inputs": [_tensor(spec) for spec in side.inputs],
+        "inputs": [_tensor(spec) | {"parameters": _parameters(spec)} for spec in side.inputs],
         "outputs": [_tensor(spec) for spec in side.outputs],
     }
 
 
 def _tensor(spec: TensorSpec) -> Document:
     return {"name": spec.name, "datatype": spec.datatype, "shape": list(spec.shape)}
+
+
+def _parameters(spec: TensorSpec) -> Document:
+    """What the protocol has no field for: whose the column is, and which one where it takes several tensors."""
+    return {"user": spec.user} | ({"column": spec.column} if spec.column else {})
 
 
 def config(name: str, side: Servable) -> Document:

@@ -9,11 +9,21 @@ from publisher.errors import PublisherError
 
 
 class RequestError(PublisherError):
-    """A request that cannot be answered, with the HTTP status that says so."""
+    """A request that cannot be answered, with the HTTP status that says so; `tensor` is the input at fault, or ""."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, tensor: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.tensor = tensor
+
+
+def bad_input(tensor: str, what: str) -> RequestError:
+    """What is wrong with an input.
+
+    >>> str(bad_input("age", "is empty"))
+    "input 'age' is empty"
+    """
+    return RequestError(400, f"input {tensor!r} {what}", tensor)
 
 
 class StartError(PublisherError):

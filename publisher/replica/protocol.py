@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from publisher.replica.errors import RequestError
+from publisher.replica.errors import RequestError, bad_input
 from publisher.replica.kernels import split_strings
 
 DTYPES: Final[Mapping[str, np.dtype]] = {
@@ -157,13 +157,13 @@ def _inputs(header: Json, binary: memoryview) -> dict[str, Tensor]:
     for entry in _objects(header["inputs"], "inputs"):
         name = _name(entry, "inputs")
         if name in inputs:
-            raise _bad(f"input {name!r} is given twice")
+            raise bad_input(name, "is given twice")
         size = _binary_size(entry, name)
         if size is None:
             inputs[name] = _json_tensor(entry, name)
             continue
         if at + size > len(binary):
-            raise _bad(f"input {name!r} announces {size} bytes, {len(binary) - at} are left in the body")
+            raise bad_input(name, f"announces {size} bytes, {len(binary) - at} are left in the body")
         inputs[name] = _binary_tensor(entry, name, binary[at : at + size])
         at += size
     if at != len(binary):
@@ -178,26 +178,26 @@ def _binary_size(entry: Json, name: str) -> int | None:
     if size is None:
         return None
     if type(size) is not int or size < 0:
-        raise _bad(f"input {name!r}: binary_data_size must be a number of bytes, got {size!r}")
+        raise bad_input(name, f"has a binary_data_size that is no number of bytes: {size!r}")
     if "data" in entry:
-        raise _bad(f"input {name!r} has both 'data' and 'binary_data_size'; send one of them")
+        raise bad_input(name, "has both 'data' and 'binary_data_size'; send one of them")
     return size
 
 
 def _datatype(entry: Json, name: str) -> str:
     datatype = entry.get("datatype")
     if not isinstance(datatype, str) or (datatype != BYTES and datatype not in DTYPES):
-        raise _bad(f"input {name!r} has datatype {datatype!r}, known are {', '.join((*DTYPES, BYTES))}")
+        raise bad_input(name, f"has datatype {datatype!r}, known are {', '.join((*DTYPES, BYTES))}")
     return datatype
 
 
 def _shape(entry: Json, name: str) -> tuple[int, ...]:
     shape = entry.get("shape")
     if not isinstance(shape, list) or not shape:
-        raise _bad(f"input {name!r} needs a 'shape' of at least one dimension, got {shape!r}")
+        raise bad_input(name, f"needs a 'shape' of at least one dimension, got {shape!r}")
     for size in shape:
         if type(size) is not int or not 0 <= size < 1 << 31:
-            raise _bad(f"input {name!r} has a shape with {size!r}; dimensions are numbers of rows or values")
+            raise bad_input(name, f"has a shape with {size!r}; dimensions are numbers of rows or values")
     return tuple(size for size in shape if isinstance(size, int))
 
 
@@ -215,26 +215,26 @@ def _binary_tensor(entry: Json, name: str, payload: memoryview) -> Tensor:
         return Tensor(name=name, datatype=datatype, shape=shape, data=_strings(name, payload, count))
     expected = count * DTYPES[datatype].itemsize
     if len(payload) != expected:
-        raise _bad(f"input {name!r} of shape {list(shape)} and {datatype} takes {expected} bytes, got {len(payload)}")
+        raise bad_input(name, f"of shape {list(shape)} and {datatype} takes {expected} bytes, got {len(payload)}")
     # A copy, so that it is aligned whatever the length of the JSON before it.
     data = np.frombuffer(bytes(payload), DTYPES[datatype])
     if datatype == "BOOL" and len(data) and int(data.view(np.uint8).max()) > 1:
-        raise _bad(f"input {name!r} is BOOL and holds bytes other than 0 and 1")
+        raise bad_input(name, "is BOOL and holds bytes other than 0 and 1")
     return Tensor(name=name, datatype=datatype, shape=shape, data=data)
 
 
 def _strings(name: str, payload: memoryview, count: int) -> pa.StringArray:
     if 4 * count > len(payload):
-        raise _bad(f"input {name!r} holds {len(payload)} bytes, too few for {count} strings with their lengths")
+        raise bad_input(name, f"holds {len(payload)} bytes, too few for {count} strings with their lengths")
     offsets = np.empty(count + 1, np.int32)
     text = np.empty(len(payload) - 4 * count, np.uint8)
     if not split_strings(np.frombuffer(payload, np.uint8), offsets, text):
-        raise _bad(f"input {name!r}: the strings and their 4-byte lengths do not fill its {len(payload)} bytes")
+        raise bad_input(name, f"is broken: the strings and their 4-byte lengths do not fill its {len(payload)} bytes")
     array = pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise _bad(f"input {name!r} holds bytes that are not UTF-8: {error}") from error
+        raise bad_input(name, f"holds bytes that are not UTF-8: {error}") from error
     return array
 
 
@@ -242,10 +242,10 @@ def _json_tensor(entry: Json, name: str) -> Tensor:
     datatype, shape = _datatype(entry, name), _shape(entry, name)
     data = entry.get("data")
     if not isinstance(data, list):
-        raise _bad(f"input {name!r} has no 'data' array")
+        raise bad_input(name, "has no 'data' array")
     flat = _flatten(data)
     if len(flat) != _elements(shape):
-        raise _bad(f"input {name!r} of shape {list(shape)} takes {_elements(shape)} values, got {len(flat)}")
+        raise bad_input(name, f"of shape {list(shape)} takes {_elements(shape)} values, got {len(flat)}")
     array = _string_values(name, flat) if datatype == BYTES else _numbers(name, datatype, flat)
     return Tensor(name=name, datatype=datatype, shape=shape, data=array)
 
@@ -260,11 +260,11 @@ def _flatten(data: list[JsonValue]) -> list[JsonValue]:
 def _string_values(name: str, flat: list[JsonValue]) -> pa.StringArray:
     for at, value in enumerate(flat):
         if not isinstance(value, str):
-            raise _bad(f"input {name!r} is BYTES and holds {value!r} at position {at}; send strings")
+            raise bad_input(name, f"is BYTES and holds {value!r} at position {at}; send strings")
     try:
         return pa.array(flat, pa.string())
     except UnicodeEncodeError as error:
-        raise _bad(f"input {name!r} holds text that is not UTF-8: {error}") from error
+        raise bad_input(name, f"holds text that is not UTF-8: {error}") from error
 
 
 def _numbers(name: str, datatype: str, flat: list[JsonValue]) -> npt.NDArray[np.generic]:
@@ -272,11 +272,11 @@ def _numbers(name: str, datatype: str, flat: list[JsonValue]) -> npt.NDArray[np.
     allowed: tuple[type, ...] = {"b": (bool,), "f": (int, float)}.get(dtype.kind, (int,))
     for at, value in enumerate(flat):
         if type(value) not in allowed:
-            raise _bad(f"input {name!r} is {datatype} and holds {value!r} at position {at}")
+            raise bad_input(name, f"is {datatype} and holds {value!r} at position {at}")
     try:
         return np.array(flat, dtype)
     except (OverflowError, ValueError) as error:
-        raise _bad(f"input {name!r} is {datatype} and holds a value out of range: {error}") from error
+        raise bad_input(name, f"is {datatype} and holds a value out of range: {error}") from error
 
 
 def encode_response(

@@ -22,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from publisher.replica.errors import RequestError
+from publisher.replica.errors import RequestError, bad_input
 from publisher.replica.protocol import Tensor
+from stream.projection import cast, castable
+from stream.row_errors import describe
 
 _PARTS: Final = ("values", "lengths", "key_lengths", "keys", "weights", "nulls")
 _FORMS: Final = (
@@ -41,6 +43,10 @@ class InputColumn:
 
     name: str
     user: bool
+    type: pa.DataType | None = None
+    """As declared; None: whatever the client sends, as in training."""
+    features: tuple[str, ...] = ()
+    """Those that read it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,21 +65,17 @@ class _Column:
     parts: Mapping[str, Tensor]
 
 
-def _bad(message: str) -> RequestError:
-    return RequestError(400, message)
-
-
 def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_rows: int) -> Rows:
     """Turn the tensors of a request into rows; a request without rows, or with more than `max_rows`, is refused."""
     wanted = {column.name: column for column in columns}
     given = _collect(inputs, wanted)
     missing = [name for name in wanted if name not in given]
     if missing:
-        raise _bad(f"input {missing[0]!r} is missing; the model reads {', '.join(wanted)}")
-    arrays = {name: _array(given[name]) for name in wanted}
+        raise bad_input(missing[0], f"is missing; the model reads {', '.join(wanted)}")
+    arrays = {name: _typed(_array(given[name]), wanted[name]) for name in wanted}
     count = max((len(array) for array in arrays.values()), default=0)
     if count == 0:
-        raise _bad(f"input {next(iter(wanted), '')!r} is empty: the request holds no rows")
+        raise bad_input(next(iter(wanted), ""), "is empty: the request holds no rows")
     if count > max_rows:
         raise RequestError(413, f"the request holds {count} rows, at most {max_rows} are answered at once; split it")
     users = {name: array for name, array in arrays.items() if wanted[name].user}
@@ -104,7 +106,7 @@ def _split(name: str, wanted: Mapping[str, InputColumn]) -> tuple[str, str]:
         return column, part
     near = difflib.get_close_matches(column if part in _PARTS else name, list(wanted), 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise _bad(f"input {name!r} is unknown; {hint}the model reads {', '.join(wanted)}")
+    raise bad_input(name, f"is unknown; {hint}the model reads {', '.join(wanted)}")
 
 
 def _array(column: _Column) -> pa.Array:
@@ -115,12 +117,28 @@ def _array(column: _Column) -> pa.Array:
         array = _ragged(column)
     else:
         found = ", ".join(f"{column.name}.{part}" if part else column.name for part in sorted(column.parts))
-        raise _bad(
-            f"input {column.name!r} is given as {found}; send {column.name} alone, or {column.name}.values and "
-            f"{column.name}.lengths with .key_lengths, .keys or .weights"
+        raise bad_input(
+            column.name,
+            f"is given as {found}; send {column.name} alone, or {column.name}.values and "
+            f"{column.name}.lengths with .key_lengths, .keys or .weights",
         )
     nulls = column.parts.get("nulls")
     return array if nulls is None else _with_nulls(array, _mask(nulls, len(array)), column.name)
+
+
+def _typed(array: pa.Array, column: InputColumn) -> pa.Array:
+    """The column as training would have it: of the declared type, where its values go into that."""
+    target = column.type
+    if target is None or array.type == target:
+        return array
+    if not castable(array.type, target):
+        raise bad_input(column.name, f"holds {array.type}, which does not go into the declared {target}")
+    made, misfits = cast(array, target)
+    if misfits is not None:
+        row = int(np.argmax(misfits))
+        held = describe(column.name, array, row)
+        raise bad_input(column.name, f"does not fit the declared {target} at row {row}: {held}")
+    return made
 
 
 def _values(tensor: Tensor) -> pa.Array:
@@ -132,28 +150,28 @@ def _scalars(tensor: Tensor) -> pa.Array:
     if len(tensor.shape) == 1 or tensor.shape[1:] == (1,):
         return values
     if len(tensor.shape) > 2:
-        raise _bad(f"input {tensor.name!r} has shape {list(tensor.shape)}; send [rows] or [rows, values]")
+        raise bad_input(tensor.name, f"has shape {list(tensor.shape)}; send [rows] or [rows, values]")
     rows, width = tensor.shape
     return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * np.int32(width)), values)
 
 
 def _flat(tensor: Tensor) -> pa.Array:
     if len(tensor.shape) != 1 and tensor.shape[1:] != (1,):
-        raise _bad(f"input {tensor.name!r} has shape {list(tensor.shape)}; send one dimension")
+        raise bad_input(tensor.name, f"has shape {list(tensor.shape)}; send one dimension")
     return _values(tensor)
 
 
 def _offsets(tensor: Tensor, total: int, of: str) -> npt.NDArray[np.int32]:
     """Turn lengths into offsets, which must end at `total` entries of the tensor `of`."""
     if tensor.datatype not in _INTEGERS or isinstance(tensor.data, pa.Array):
-        raise _bad(f"input {tensor.name!r} has datatype {tensor.datatype}; lengths are INT32 or INT64")
+        raise bad_input(tensor.name, f"has datatype {tensor.datatype}; lengths are INT32 or INT64")
     _flat(tensor)
     lengths = tensor.data.astype(np.int64)
     if len(lengths) and int(lengths.min()) < 0:
         at = int(np.argmin(lengths))
-        raise _bad(f"input {tensor.name!r} holds the negative length {lengths[at]} at row {at}")
+        raise bad_input(tensor.name, f"holds the negative length {lengths[at]} at row {at}")
     if len(lengths) and int(lengths.max()) > total or int(lengths.sum()) != total:
-        raise _bad(f"input {tensor.name!r} adds up to {int(lengths.sum())}, and {of!r} holds {total}")
+        raise bad_input(tensor.name, f"adds up to {int(lengths.sum())}, and {of!r} holds {total}")
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
@@ -169,8 +187,8 @@ def _ragged(column: _Column) -> pa.Array:
         if part in column.parts:
             other = _flat(column.parts[part])
             if len(other) != len(inner):
-                raise _bad(
-                    f"input {column.parts[part].name!r} holds {len(other)} entries, and {values.name!r} {len(inner)}"
+                raise bad_input(
+                    column.parts[part].name, f"holds {len(other)} entries, and {values.name!r} {len(inner)}"
                 )
             keys, items = (inner, other) if keys_first else (other, inner)
             return pa.MapArray.from_arrays(offsets, keys, items)
@@ -179,9 +197,9 @@ def _ragged(column: _Column) -> pa.Array:
 
 def _mask(tensor: Tensor, rows: int) -> npt.NDArray[np.bool_]:
     if tensor.datatype != "BOOL" or isinstance(tensor.data, pa.Array):
-        raise _bad(f"input {tensor.name!r} has datatype {tensor.datatype}; send BOOL, true where the row has no value")
+        raise bad_input(tensor.name, f"has datatype {tensor.datatype}; send BOOL, true where the row has no value")
     if len(tensor.data) != rows:
-        raise _bad(f"input {tensor.name!r} holds {len(tensor.data)} rows, and its column {rows}")
+        raise bad_input(tensor.name, f"holds {len(tensor.data)} rows, and its column {rows}")
     return tensor.data.astype(np.bool_)
 
 
@@ -192,7 +210,17 @@ def _with_nulls(array: pa.Array, nulls: npt.NDArray[np.bool_], name: str) -> pa.
     try:
         return array.take(pa.array(picked, mask=nulls))
     except pa.ArrowException as error:
-        raise _bad(f"input {name!r}: .nulls cannot be applied to it: {error}") from error
+        raise bad_input(name, f"cannot have .nulls: {error}") from error
+
+
+def with_readers(error: RequestError, columns: Iterable[InputColumn]) -> RequestError:
+    """An error about an input that also names the features that read it."""
+    wanted = {column.name: column for column in columns}
+    column = wanted.get(error.tensor) or wanted.get(error.tensor.rpartition(".")[0])
+    if column is None or not column.features:
+        return error
+    names = ", ".join(map(repr, column.features))
+    return RequestError(error.status, f"{error} (read by feature {names})", error.tensor)
 
 
 def _fit(array: pa.Array, count: int, column: InputColumn) -> pa.Array:
@@ -201,8 +229,8 @@ def _fit(array: pa.Array, count: int, column: InputColumn) -> pa.Array:
     if len(array) == 1 and column.user:
         return array.take(pa.array(np.zeros(count, np.int64)))
     if len(array) == 0:
-        raise _bad(f"input {column.name!r} is empty, and other inputs have {count} rows")
+        raise bad_input(column.name, f"is empty, and other inputs have {count} rows")
     remedy = (
         "one row or as many as the items" if column.user else f"{count}: only user columns may have one row for all"
     )
-    raise _bad(f"input {column.name!r} has {len(array)} rows, and other inputs {count}; send {remedy}")
+    raise bad_input(column.name, f"has {len(array)} rows, and other inputs {count}; send {remedy}")

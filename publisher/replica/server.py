@@ -21,7 +21,7 @@ from publisher.replica.errors import RequestError
 from publisher.replica.metrics import ReplicaMetrics, counted, feature_counters, gauge, labelled
 from publisher.replica.options import ServeOptions
 from publisher.replica.protocol import HEADER_LENGTH, Body, encode_response, parse_request
-from publisher.replica.request import to_rows
+from publisher.replica.request import to_rows, with_readers
 from publisher.replica.serving import Servable
 from publisher.replica.switch import Reading
 
@@ -252,7 +252,7 @@ class InferenceServer:
                 predictions = side.predict(rows.items, rows.user)
                 answered = encode_response(request, self._options.name, str(side.number), predictions)
             except RequestError as error:
-                return _Answer(version=side.number, error=error)
+                return _Answer(version=side.number, error=with_readers(error, side.columns))
             self._metrics.rows.inc(rows.items.num_rows)
             return _Answer(version=side.number, body=answered)
 

@@ -15,11 +15,15 @@ Predictions = Mapping[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TensorSpec:
-    """One tensor in a model's metadata; -1 stands for the rows."""
+    """One tensor in a model's metadata; -1 stands for the rows, or for what all rows of a ragged column hold."""
 
     name: str
     datatype: str
     shape: tuple[int, ...]
+    column: str = ""
+    """The column that it is a part of, where that takes several tensors."""
+    user: bool = False
+    """Its column may have one row for N items."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -95,7 +95,7 @@ def one(**fields: object) -> bytes:
         (one(datatype="BYTES", data=["\ud800"]), "not UTF-8"),
         (one(datatype="BOOL", data=[1]), "input 'x' is BOOL and holds 1"),
         (one(parameters={"binary_data_size": 8}), "has both 'data' and 'binary_data_size'"),
-        (one(parameters={"binary_data_size": -8}), "binary_data_size must be a number of bytes, got -8"),
+        (one(parameters={"binary_data_size": -8}), "has a binary_data_size that is no number of bytes: -8"),
         (one(parameters={"shared_memory_region": "r"}), "'shared_memory_region' is not supported"),
         (one(parameters=[]), "input 'x': parameters must be a JSON object"),
     ],

@@ -87,7 +87,7 @@ def without_input(name: str) -> dict[str, object]:
         (with_input("price", name="prise"), "input 'prise' is unknown; did you mean 'price'?"),
         (with_input("price", shape=[0], data=[]), "input 'price' is empty, and other inputs have 2 rows"),
         ({"inputs": []}, "input 'user_id' is missing"),
-        (with_input("item_id", datatype="FP32", data=[1.0, float("inf")]), "row 1: not_finite: feature 'item_id'"),
+        (with_input("item_id", datatype="FP32", data=[1.0, float("inf")]), "(read by feature 'item_id')"),
         (with_input("price", data=[1.0, float("nan")]), "row 1: "),
         (with_input("price", datatype="BYTES", data=["1", "cheap"]), "row 1: "),
         ({**GOOD, "outputs": [{"name": "prob"}]}, "there is no output 'prob'; the model gives rows, number"),

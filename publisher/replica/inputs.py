@@ -1,0 +1,77 @@
+"""What requests carry: the columns that features read, and the tensors by which a client sends each."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from features import Feature, FeatureSet
+from protos import data_pb2, pipeline_pb2
+from publisher.replica.protocol import BYTES, wire_type
+from publisher.replica.request import InputColumn
+from publisher.replica.serving import TensorSpec
+from stream.decode_schema import declared_schema
+
+_LENGTHS: Final = "INT32"
+
+
+def input_columns(config: pipeline_pb2.EasyRecConfig, features: FeatureSet) -> tuple[InputColumn, ...]:
+    """The columns, with their declared types, their readers, and which are the user's for all of them."""
+    schema = declared_schema(config.data_config)
+    declared = {} if schema is None else {field.name: field.type for field in schema}
+    return tuple(
+        InputColumn(
+            name=name, user=name in features.user_columns, type=declared.get(name), features=features.readers[name]
+        )
+        for name in features.input_columns
+    )
+
+
+def input_tensors(
+    config: pipeline_pb2.EasyRecConfig, features: FeatureSet, columns: Sequence[InputColumn]
+) -> tuple[TensorSpec, ...]:
+    """The tensors of all columns: by the declared type, else of what the column's first feature usually reads."""
+    encoded = config.data_config.fg_mode == data_pb2.FG_NONE
+    by_name = {feature.name: feature for feature in features.features}
+    return tuple(
+        TensorSpec(
+            name=f"{column.name}.{part}" if part else column.name,
+            datatype=datatype,
+            shape=(-1,),
+            column=column.name if part else "",
+            user=column.user,
+        )
+        for column in columns
+        for part, datatype in _parts(column, by_name, encoded)
+    )
+
+
+def _parts(column: InputColumn, features: dict[str, Feature], encoded: bool) -> Iterator[tuple[str, str]]:
+    kind = column.type
+    if kind is None:
+        yield "", _usual(features.get(column.features[0]), encoded)
+    elif pa.types.is_map(kind):
+        yield "keys", _scalar(kind.key_type)
+        yield "values", _scalar(kind.item_type)
+        yield "lengths", _LENGTHS
+    elif pa.types.is_list(kind) and pa.types.is_list(kind.value_type):
+        yield "values", _scalar(kind.value_type.value_type)
+        yield "key_lengths", _LENGTHS
+        yield "lengths", _LENGTHS
+    elif pa.types.is_list(kind):
+        yield "values", _scalar(kind.value_type)
+        yield "lengths", _LENGTHS
+    else:
+        yield "", _scalar(kind)
+
+
+def _scalar(kind: pa.DataType) -> str:
+    return BYTES if pa.types.is_string(kind) else wire_type(np.dtype(kind.to_pandas_dtype()))
+
+
+def _usual(feature: Feature | None, encoded: bool) -> str:
+    """Text fits every feature; a column may have no reader but stubs."""
+    if feature is not None and feature.kind == "raw" and not feature.is_sequence:
+        return "FP32"
+    return "INT64" if encoded else BYTES
