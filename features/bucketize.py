@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -242,7 +243,7 @@ def listed(name: str, words: Sequence[str], default: str, missing: int | None) -
         if missing >= len(words):
             raise FeatureConfigError(
                 f"feature {name!r}: default_bucketize_value {missing} must be less than the "
-                f"{len(words)} words of vocab_list"
+                f"{len(words)} words of its vocabulary"
             )
         return Vocabulary(_numbered(name, words, 0), missing=missing, size=len(words))
     table = _numbered(name, words, 2)
@@ -276,18 +277,21 @@ def read_vocabulary(name: str, text: str, missing: int) -> Vocabulary:
     pairs = [line.rsplit(" ", 1) for line in lines]
     if all(len(pair) == 2 and pair[1].isascii() and pair[1].isdigit() for pair in pairs):
         words = {word: int(index) for word, index in pairs}
-        if len(words) != len(pairs):
-            raise FeatureConfigError(f"feature {name!r}: a word occurs twice in its vocab_file")
+        _refuse_twice(name, "vocab_file", [word for word, _ in pairs])
         return mapped(name, words, "", missing)
+    _refuse_twice(name, "vocab_file", lines)
     return listed(name, lines, "", missing)
 
 
+def _refuse_twice(name: str, field: str, words: Sequence[str]) -> None:
+    if len(set(words)) != len(words):
+        word, count = Counter(words).most_common(1)[0]
+        raise FeatureConfigError(f"feature {name!r}: {field} holds {word!r} {count} times; keep one")
+
+
 def _numbered(name: str, words: Sequence[str], start: int) -> dict[str, int]:
-    table = {word: start + index for index, word in enumerate(words)}
-    if len(table) != len(words):
-        twice = next(word for word in words if words.count(word) > 1)
-        raise FeatureConfigError(f"feature {name!r}: {twice!r} occurs twice in its vocabulary")
-    return table
+    _refuse_twice(name, "vocab_list", words)
+    return {word: start + index for index, word in enumerate(words)}
 
 
 def ascending(name: str, bounds: Sequence[float]) -> Boundaries:

@@ -12,6 +12,7 @@ from importlib import resources
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import Struct
 
 from protos import consistency, kafka_uri
 from protos.errors import ConfigError, Reason
@@ -112,7 +113,7 @@ def _judge(config: EasyRecConfig, message: Message, prefix: str) -> Iterator[Fin
                 disposition=rule.disposition,
             )
         goes_on = rule.disposition in (Disposition.HONOURED, Disposition.MAPPED)
-        if goes_on and isinstance(item.value, Message):
+        if goes_on and isinstance(item.value, Message) and not isinstance(item.value, Struct):
             yield from _judge(config, item.value, item.path)
 
 

@@ -45,11 +45,12 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
     if report.errors:
         out.write(f"{args.config}: {len(report.errors)} error(s), {len(report.notices)} notice(s)\n")
         return 2
-    out.write(f"{args.config}: ok, {len(report.notices)} notice(s)\n")
-    # Features bring torch, which takes seconds: errors are told before.
+    # Features bring torch, which takes seconds: errors are told before. They read their files, which may be amiss too.
     from headrace.estimate import estimate
 
-    out.write(estimate(config, events_per_second=args.events_per_second).text())
+    found = estimate(config, events_per_second=args.events_per_second)
+    out.write(f"{args.config}: ok, {len(report.notices)} notice(s)\n")
+    out.write(found.text())
     return 0
 
 

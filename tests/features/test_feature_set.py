@@ -258,7 +258,7 @@ SEQUENCE = (
             ID.replace("num_buckets: 100", 'vocab_file: "/nowhere" default_bucketize_value: 0'), {},
             "'/nowhere' cannot be read",
         ),
-        (ID.replace("num_buckets: 100", 'vocab_list: ["a", "a"]'), {}, "'a' occurs twice"),
+        (ID.replace("num_buckets: 100", 'vocab_list: ["a", "a"]'), {}, "vocab_list holds 'a' 2 times"),
         (ID.replace("num_buckets: 100", 'num_buckets: 9 separator: "||"'), {}, "one ASCII character"),
         (ID.replace("num_buckets: 100", 'num_buckets: 9 default_value: "x"'), {}, "'x' is not an integer"),
         (ID.replace("embedding_dim: 4", "embedding_dim: 0"), {}, "embedding_dim must be greater"),
