@@ -13,6 +13,7 @@ from stream.deadletter import DeadLetter
 from stream.errors import DeadLetterError
 from stream.kafka_client import KafkaClient, client_settings, consumer_settings
 from stream.kafka_options import KafkaOptions
+from stream.security import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -34,8 +35,8 @@ class KafkaDeadLetters:
         self._brokers = options.brokers
         self._away = False
         settings = client_settings(options)
-        _create_missing(settings, topic, timeout_s)
         limit = min(options.fetch_max_bytes + _HEADER_BYTES, 1_000_000_000)
+        _create_missing(settings, topic, timeout_s, limit)
         self._producer = Producer(
             {
                 **settings,
@@ -169,12 +170,14 @@ def _letter(message: Message) -> DeadLetter:
     return DeadLetter(cursor=cursor, raw=message.value() or b"", **texts)
 
 
-def _create_missing(settings: dict[str, str | int | bool], topic: str, timeout_s: float) -> None:
+def _create_missing(settings: Settings, topic: str, timeout_s: float, max_bytes: int) -> None:
     try:
         admin = AdminClient({**settings, "logger": _log})
         if topic in admin.list_topics(timeout=timeout_s).topics:
             return
-        admin.create_topics([NewTopic(topic, 1)])[topic].result(timeout_s)
+        # Brokers take 1 MB by default: a letter is as large as the message that could not be read.
+        new = NewTopic(topic, 1, config={"max.message.bytes": str(max_bytes)})
+        admin.create_topics([new])[topic].result(timeout_s)
         _log.info("event=dead_letter_topic_created topic=%s", topic)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:

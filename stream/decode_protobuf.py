@@ -47,6 +47,11 @@ class ProtobufDecoder:
             rows = self._handler.list_to_record_batch(payloads)
         except RuntimeError as error:
             raise pa.ArrowInvalid(str(error)) from None
+        except BaseException as error:
+            # A length near 2^64 makes ptars panic, which is no Exception: uncaught, it would end the feed's thread.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise pa.ArrowInvalid(f"a length leads out of the message: {error}") from None
         if rows.num_rows != len(payloads):
             raise pa.ArrowInvalid(f"{len(payloads)} messages gave {rows.num_rows} rows")
         return rows.select(self._names)

@@ -90,7 +90,7 @@ class Reader:
         try:
             while self._wait_for_room():
                 self._step()
-        except Exception as error:  # the thread's boundary: next() raises it
+        except BaseException as error:  # the thread's boundary: next() raises it, and must not wait for a dead thread
             logger.debug("feed stopped error=%s", error)
             with self.changed:
                 self.error = error

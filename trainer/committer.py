@@ -39,7 +39,7 @@ class Outcome:
 
     snapshot: Snapshot
     commit: Commit | None
-    error: Exception | None
+    error: BaseException | None
     seconds: float
 
 
@@ -89,10 +89,10 @@ class Committer:
         while (snapshot := self._inbox.get()) is not None:
             started = time.monotonic()
             commit: Commit | None = None
-            failure: Exception | None = None
+            failure: BaseException | None = None
             try:
                 commit = self._write(snapshot)
-            except Exception as error:  # the thread's boundary: the trainer decides what a failed commit means
+            except BaseException as error:  # the thread's boundary: the trainer decides what a failed commit means
                 failure = error
                 logger.error("commit failed step=%d error=%s", snapshot.step, error)
             self._outbox.put(

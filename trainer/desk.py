@@ -61,6 +61,7 @@ class CommitDesk:
         self._last_moves = position.moves
         self._marked = position.instant
         self._failures = 0
+        self._failure: BaseException | None = None
 
     @property
     def busy(self) -> bool:
@@ -110,7 +111,7 @@ class CommitDesk:
             self._commit(passed=passed)
             self._wait()
         if self._failures:
-            raise TrainerError("the last commit failed; restart from the newest one")
+            raise TrainerError(f"the last commit failed: {self._failure}; a restart goes on from the newest one")
 
     def _wait(self) -> None:
         outcome = self._committer.outcome(None)
@@ -174,6 +175,7 @@ class CommitDesk:
         self._needs_base = self._needs_base or outcome.snapshot.full
         self._last_moves = -1
         self._failures += 1
+        self._failure = outcome.error
         self._monitor.failed()
         if isinstance(outcome.error, FencedError) or not isinstance(outcome.error, CheckpointError):
             raise TrainerError(f"commits cannot go on: {outcome.error}") from outcome.error

@@ -67,7 +67,7 @@ class Prefetcher:
                 elif self._feed.finished:
                     self._put(None)
                     return
-        except Exception as error:  # the thread's boundary: the trainer raises it from next()
+        except BaseException as error:  # the thread's boundary: the trainer raises it from next()
             self._put(error)
 
     def _put(self, item: Prepared | BaseException | None) -> None:

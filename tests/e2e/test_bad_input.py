@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from google.protobuf import descriptor_pb2, message_factory
 
 from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import Stage, prepare
+from stream.decode_protobuf import load_descriptor
 from stream.encode import encode_rows
 
 FAILED, BAD_INPUT = 1, 2
@@ -188,8 +191,26 @@ def row(**changes: pa.Array) -> bytes:
     return encode_rows(pa.record_batch(columns), "ARROW_IPC")[0]
 
 
+def negative_length() -> bytes:
+    """The event id's text ends before it begins."""
+    good = row()
+    text = good.rindex(b"fresh")
+    end = good.rindex(b"\x05\0\0\0", 0, text)
+    return good[:end] + (-5).to_bytes(4, "little", signed=True) + good[end + 4 :]
+
+
+def newer_arrow() -> bytes:
+    """A message whose schema names a version of Arrow's format that does not exist yet."""
+    good = row()
+    version = good.index(b"\x04\0", 8)  # V5, in the first table of the schema message
+    return good[:version] + b"\x09" + good[version + 1 :]
+
+
 MESSAGES = {
     "undecodable": (b"\x00garbage", "undecodable"),
+    "negative length": (negative_length(), "undecodable"),
+    "version of Arrow that is not known": (newer_arrow(), "undecodable"),
+    "nan for an id": (row(user=pa.array([np.nan])), "not_finite"),
     "empty": (b"", ""),
     "cut in half": (row()[:100], ""),
     "null label": (row(label=pa.array([None], pa.float32())), "null_label"),
@@ -219,3 +240,52 @@ def test_bad_message_goes_to_the_dead_letters_and_training_goes_on(
     assert "trained=544 " in ran.text, ran.text  # as without the message
     listed = run("headrace", "dlq", "ls", config)
     assert listed.code == 0 and reason in listed.text
+
+
+def protobuf(folder: Path, rows: list[dict[str, object]]) -> tuple[Path, list[bytes]]:
+    """A FileDescriptorSet with the messages Click and View, and rows as clicks."""
+    described = descriptor_pb2.FileDescriptorSet()
+    file = described.file.add(name="events.proto", package="events", syntax="proto3")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    types = dict.fromkeys(("user", "item", "kind", "time_ms"), kinds.TYPE_INT64)
+    types |= {"event_id": kinds.TYPE_STRING, "label": kinds.TYPE_FLOAT}
+    for message in (file.message_type.add(name="Click"), file.message_type.add(name="View")):
+        for number, (name, kind) in enumerate(types.items(), 1):
+            field = message.field.add(name=name, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
+            field.proto3_optional, field.oneof_index = True, number - 1
+            message.oneof_decl.add(name=f"_{name}")
+    path = folder / "events.fds"
+    path.write_bytes(described.SerializeToString())
+    click = message_factory.GetMessageClass(load_descriptor(str(path), "events.Click"))
+    return path, [
+        click(**{name: value for name, value in row.items() if value is not None}).SerializeToString() for row in rows
+    ]
+
+
+FRAMED = {
+    "framed": (lambda good: b"\0\0\0\0\x07\0" + good, None),
+    "of another type": (lambda good: b"\0\0\0\0\x07\2\2" + good, "undecodable"),
+    "of a frame version that is not known": (lambda good: b"\1\0\0\0\x07\0" + good, "undecodable"),
+    "of negative length": (lambda good: b"\x2a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" + good, "undecodable"),
+    "tombstone": (lambda good: None, "empty"),
+}
+
+
+@pytest.mark.parametrize("name", FRAMED)
+def test_protobuf_message_of_another_make_goes_to_the_dead_letters(
+    name: str, run: Callable[..., Ran], stage: Stage, embedded_broker, tmp_path: Path
+) -> None:
+    make, reason = FRAMED[name]
+    table = pq.read_table(stage.folder / "part-0.parquet")
+    fresh = {**table.slice(0, 1).to_pylist()[0], "event_id": "fresh", "label": 1.0, "kind": 1, "time_ms": 70_000}
+    file, payloads = protobuf(tmp_path, [*table.to_pylist(), fresh])
+    topic = embedded_broker.topic()
+    embedded_broker.produce(topic, [*payloads[:-1], make(payloads[-1])])
+    stream = f'brokers: "{embedded_broker.bootstrap}" topic: "{topic}" stop_at_end: true format: PROTOBUF'
+    told = f'{stream} protobuf_message: "events.Click" protobuf_descriptor_file: "{file}"'
+    config = dataclasses.replace(stage, stream=told).config(tmp_path / "model")
+    assert run("trainer", config).code == 0
+    text = run("headrace", "status", tmp_path / "model", "--json").text
+    assert f"received={stage.rows + 1} " in text
+    assert ("trained=544 " if reason else "trained=545 ") in text, text
+    assert (reason or "null_label") in run("headrace", "dlq", "ls", config).text

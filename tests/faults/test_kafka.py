@@ -5,6 +5,8 @@ import signal
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import TopicPartition
 
@@ -13,6 +15,7 @@ from benchmarks.faults.processes import Process
 from benchmarks.faults.stage import Stage
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
+from stream.encode import encode_rows
 from tests.faults.conftest import Bench
 
 PARTS = range(3)
@@ -81,6 +84,15 @@ def test_topic_created_anew_while_training_is_an_error_and_stays_one(bench: Benc
     assert "headrace log revert" in again
 
 
+@pytest.mark.parametrize("command", ["train", "replay"])
+def test_topic_that_is_missing_is_named(command: str, bench: Bench, stage: Stage, kafka_broker) -> None:
+    config = on(stage, kafka_broker.bootstrap, "nowhere").config(bench.folder / "model")
+    arguments = {"train": ("train", config), "replay": ("replay", config, stage.folder)}[command]
+    process = bench.start("headrace", *arguments)
+    assert process.wait(60) == 1, process.text()
+    assert f"topic nowhere does not exist on brokers {kafka_broker.bootstrap}: create it" in process.verdict()
+
+
 def test_retention_that_was_faster_is_an_error_or_a_declared_gap(bench: Bench, stage: Stage, kafka_broker) -> None:
     topic = kafka_broker.topic(len(PARTS))
     send(kafka_broker, topic, stage, 0.0, 0.5)
@@ -120,6 +132,34 @@ def test_partitions_that_appear_are_read_from_their_start(bench: Bench, stage: S
     head = log.head()
     assert head is not None
     assert sorted(cursor.partition for state in log.stream(head) for cursor in state.cursors) == list(PARTS)
+
+
+def huge(stage: Stage, rows: int) -> bytes:
+    """A good message of 10 MB: the first rows of a part, with a column that nobody reads."""
+    table = pq.read_table(stage.folder / "part-0.parquet").slice(0, rows).combine_chunks()
+    ballast = pa.array(["x" * (10_000_000 // rows)] * rows)
+    return encode_rows(table.append_column("ballast", ballast).to_batches()[0], "ARROW_IPC")[0]
+
+
+@pytest.mark.parametrize("dead_topic", ["created by the trainer", "too small"])
+def test_messages_of_ten_megabytes_are_trained_or_become_letters(
+    dead_topic: str, bench: Bench, stage: Stage, kafka_broker
+) -> None:
+    topic = kafka_broker.topic(1, max_message_bytes="20000000")
+    kafka_broker.produce(topic, [huge(stage, 50), b"\0" * 10_000_000])
+    if dead_topic == "too small":
+        kafka_broker.create(f"{topic}.dead", max_message_bytes="1000000")
+    letters = (f'path: "{bench.folder / "model"}/dead_letters"', f'topic: "{topic}.dead"')
+    config = on(stage, kafka_broker.bootstrap, topic).config(bench.folder / "model", letters)
+    if dead_topic == "too small":
+        last = bench.train(config, expect=1).verdict()
+        assert f"topic {topic}.dead did not take" in last and "too large" in last, last
+        assert bench.received(config) == 0
+        return
+    bench.train(config)
+    assert bench.received(config) == 51
+    listed = bench.start("headrace", "dlq", "ls", config)
+    assert listed.wait(60) == 0 and "undecodable" in listed.text(), listed.text()
 
 
 def test_broker_that_is_down_at_the_start_is_named_and_waited_for(bench: Bench, stage: Stage, kafka_process) -> None:

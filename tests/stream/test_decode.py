@@ -274,6 +274,16 @@ def test_protobuf_finds_bad_messages_and_keeps_the_rest(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "length", [b"\xff" * 9 + b"\x01", b"\xff" * 8 + b"\x7f", b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x08"]
+)
+def test_protobuf_of_a_negative_or_wild_length_is_a_failure(length: bytes, tmp_path: Path) -> None:
+    decoder, good = _protobuf(tmp_path)
+    decoded = decoder.decode([good[0], b"\x12" + length + good[0], good[1]])
+    assert [(f.index, f.reason) for f in decoded.failures] == [(1, "undecodable")]
+    assert [row["id"] for row in _rows(decoded)] == [1, 2]
+
+
 def test_protobuf_descriptor_errors_name_file_and_message(tmp_path: Path) -> None:
     path = tmp_path / "events.fds"
     with pytest.raises(SourceError, match=r"events\.fds cannot be read"):

@@ -385,12 +385,17 @@ def test_a_feed_without_partitions_of_a_bounded_source_is_finished_until_one_is_
     feed.close()
 
 
-def test_an_error_of_the_validation_is_raised() -> None:
+class Panic(BaseException):
+    """What Rust's panics are in Python: no Exception."""
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, Panic])
+def test_an_error_of_the_validation_is_raised(kind: type[BaseException]) -> None:
     def broken(rows: pa.RecordBatch) -> RowErrors:
-        raise ZeroDivisionError(str(rows.num_rows))
+        raise kind(str(rows.num_rows))
 
     feed = Feed(source({A: plain(0, 3)}), OPTIONS, validate=broken, clock=lambda: 0.0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(kind):
         feed.next(5.0)
     feed.close()
 
