@@ -6,8 +6,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from stream.hashing import murmur64a, murmur_at
-from stream.words import address_of, count_bits, lowest, matches, without_lowest
+from stream.hashing import murmur_at
+from stream.words import address_of, count_bits, lowest, matches, same, without_lowest
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -234,24 +234,17 @@ def hash_tokens(data: Bytes, starts: Int64s, ends: Int64s, buckets: int) -> Int6
 def fill_slots(data: Bytes, starts: Int64s, ends: Int64s, slots: Int32s) -> int:
     """Fill an open-addressing table (a power of two, -1 empty) with token numbers; give a repeated token, or -1."""
     mask = np.uint64(len(slots) - 1)
+    base = address_of(data)
+    limit = base + len(data)
     for i in range(len(starts)):
-        at = murmur64a(data, starts[i], ends[i]) & mask
+        a, b = base + starts[i], base + ends[i]
+        at = murmur_at(a, b, limit) & mask
         while slots[at] >= 0:
-            if _equal(data, starts[i], ends[i], data, starts[slots[at]], ends[slots[at]]):
+            if same(a, b, base + starts[slots[at]], base + ends[slots[at]]):
                 return i
             at = (at + np.uint64(1)) & mask
         slots[at] = i
     return -1
-
-
-@nb.njit(nogil=True, cache=True)
-def _equal(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
-    if a_end - a_start != b_end - b_start:
-        return False
-    for i in range(a_end - a_start):  # noqa: SIM110 (numba compiles no generator)
-        if a[a_start + i] != b[b_start + i]:
-            return False
-    return True
 
 
 @nb.njit(nogil=True, cache=True)
@@ -269,12 +262,15 @@ def look_up(
     """The index of every token in a table of words, or `missing`."""
     out = np.empty(len(starts), np.int64)
     mask = np.uint64(len(slots) - 1)
+    base, other = address_of(data), address_of(words)
+    limit = base + len(data)
     for i in range(len(starts)):
         out[i] = missing
-        at = murmur64a(data, starts[i], ends[i]) & mask
+        a, b = base + starts[i], base + ends[i]
+        at = murmur_at(a, b, limit) & mask
         while slots[at] >= 0:
             word = slots[at]
-            if _equal(data, starts[i], ends[i], words, word_starts[word], word_ends[word]):
+            if same(a, b, other + word_starts[word], other + word_ends[word]):
                 out[i] = indices[word]
                 break
             at = (at + np.uint64(1)) & mask

@@ -72,9 +72,7 @@ def read_nested(columns: Columns, name: str) -> Nested:
     keys = view.keys
     held = keys.values if isinstance(keys, Integers) else tokens_of(keys)
     tokens, data = as_tokens(held), readonly(view.items.data)
-    found = parse_inner(
-        readonly(tokens.data), tokens.starts, tokens.ends, view.offsets, data, view.items.starts, view.items.ends
-    )
+    found = parse_inner(tokens.starts, tokens.ends, view.offsets, data, view.items.starts, view.items.ends)
     return Nested(readonly(tokens.data), data, *found)
 
 

@@ -6,62 +6,64 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from features.pairs import MOST_WORK, same
+from features.pairs import MOST_WORK
+from stream.words import address_of, count_bits, find, load8, matches, same
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
-_BAR, _HAT, _COMMA, _COLON, _BLANK = 124, 94, 44, 58, 32
+_BAR, _HAT, _COMMA, _COLON = 124, 94, 44, 58
+_BLANK = np.uint64(32)
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
-def _find(data: Bytes, start: int, end: int, char: int) -> int:
-    at = start
-    while at < end and data[at] != char:
-        at += 1
-    return at
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _trim(data: Bytes, start: int, end: int) -> tuple[int, int]:
-    while start < end and data[start] <= _BLANK:
+@nb.njit(nogil=True, cache=True)
+def _trim(start: int, end: int) -> tuple[int, int]:
+    while start < end and load8(start) <= _BLANK:
         start += 1
-    while end > start and data[end - 1] <= _BLANK:
+    while end > start and load8(end - 1) <= _BLANK:
         end -= 1
     return start, end
 
 
 @nb.njit(nogil=True, cache=True)
-def _inner(data: Bytes, start: int, end: int, outer: tuple[int, int], out: Int64s, at: int) -> tuple[int, bool]:
+def _cut(start: int, end: int, limit: int, byte: int) -> tuple[int, int]:
+    """Where a part is cut in two halves, and whether it is cut exactly once."""
+    at = find(start, end, limit, byte)
+    return at, at < end and find(at + 1, end, limit, byte) == end
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _inner(
+    base: int, limit: int, start: int, end: int, outer: tuple[int, int], out: Int64s, at: int
+) -> tuple[int, bool]:
     """Entries of "sk:v,sk:v", six numbers each; False where a part has not exactly two halves."""
-    while start < end:
-        stop = _find(data, start, end, _COMMA)
-        a, b = _trim(data, start, stop)
+    good = True
+    while good and start < end:
+        stop = find(start, end, limit, _COMMA)
+        a, b = _trim(start, stop)
         start = stop + 1
-        if a == b:
-            continue
-        cut = _find(data, a, b, _COLON)
-        if cut == b or _find(data, cut + 1, b, _COLON) != b:
-            return at, False
-        key_start, key_end = _trim(data, a, cut)
-        value_start, value_end = _trim(data, cut + 1, b)
-        if key_start == key_end or value_start == value_end:
-            return at, False
-        out[at, 0], out[at, 1] = outer
-        out[at, 2], out[at, 3] = key_start, key_end
-        out[at, 4], out[at, 5] = value_start, value_end
-        at += 1
-    return at, True
+        if a < b:
+            cut, good = _cut(a, b, limit, _COLON)
+            key_start, key_end = _trim(a, cut)
+            value_start, value_end = _trim(cut + 1, b)
+            good = good and key_start < key_end and value_start < value_end
+            if good:
+                out[at, 0], out[at, 1] = outer
+                out[at, 2], out[at, 3] = key_start - base, key_end - base
+                out[at, 4], out[at, 5] = value_start - base, value_end - base
+                at += 1
+    return at, good
 
 
 @nb.njit(nogil=True, cache=True)
 def _colons(data: Bytes, starts: Int64s, ends: Int64s) -> int:
-    count = 0
+    base, count = address_of(data), 0
     for row in range(len(starts)):
-        for i in range(starts[row], ends[row]):
-            count += data[i] == _COLON
+        end = base + ends[row]
+        for at in range(base + starts[row], end, 64):
+            count += count_bits(matches(at, end, base + len(data), _COLON))
     return count
 
 
@@ -73,38 +75,39 @@ def parse_nested(data: Bytes, starts: Int64s, ends: Int64s, valid: Bools) -> tup
     """
     out = np.empty((_colons(data, starts, ends), 6), np.int64)
     rows = np.zeros(len(starts) + 1, np.int64)
-    at = 0
+    base, at = address_of(data), 0
+    limit = base + len(data)
     for row in range(len(starts)):
-        start, end = starts[row], ends[row]
+        start, end = base + starts[row], base + ends[row]
         good = len(valid) == 0 or valid[row]
         while good and start < end:
-            stop = _find(data, start, end, _BAR)
-            a, b = _trim(data, start, stop)
+            stop = find(start, end, limit, _BAR)
+            a, b = _trim(start, stop)
             start = stop + 1
-            if a == b:
-                continue
-            cut = _find(data, a, b, _HAT)
-            if cut == b or _find(data, cut + 1, b, _HAT) != b:
-                break
-            outer = _trim(data, a, cut)
-            if outer[0] == outer[1]:
-                break
-            at, good = _inner(data, cut + 1, b, outer, out, at)
+            if a < b:
+                cut, good = _cut(a, b, limit, _HAT)
+                first, last = _trim(a, cut)
+                if good and first < last:
+                    at, good = _inner(base, limit, cut + 1, b, (first - base, last - base), out, at)
+                else:
+                    good = False
         rows[row + 1] = at
     return out[:at], rows
 
 
 @nb.njit(nogil=True, cache=True)
 def parse_inner(
-    keys: Bytes, key_starts: Int64s, key_ends: Int64s, key_offsets: Int64s, data: Bytes, starts: Int64s, ends: Int64s
+    key_starts: Int64s, key_ends: Int64s, key_offsets: Int64s, data: Bytes, starts: Int64s, ends: Int64s
 ) -> tuple[Int64s, Int64s]:
     """Entries of Arrow maps from pk to "sk:v,sk:v": those of `parse_nested`, but pk is a slice of `keys`."""
     out = np.empty((_colons(data, starts, ends), 6), np.int64)
     rows = np.zeros(len(key_offsets), np.int64)
-    at = 0
+    base, at = address_of(data), 0
+    limit = base + len(data)
     for row in range(len(key_offsets) - 1):
         for i in range(key_offsets[row], key_offsets[row + 1]):
-            at, good = _inner(data, starts[i], ends[i], (key_starts[i], key_ends[i]), out, at)
+            keys = (key_starts[i], key_ends[i])
+            at, good = _inner(base, limit, base + starts[i], base + ends[i], keys, out, at)
             if not good:
                 break
         rows[row + 1] = at
@@ -112,19 +115,15 @@ def parse_inner(
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _equal(a: Bytes, entries: Int64s, i: int, at: int, b: Bytes, starts: Int64s, ends: Int64s, k: int) -> bool:
-    return same(a, entries[i, at], entries[i, at + 1], b, starts[k], ends[k])
-
-
-@nb.njit(nogil=True, cache=True)
-def _shadowed(keys: Bytes, data: Bytes, entries: Int64s, i: int, end: int) -> bool:
+def _shadowed(keys: int, data: int, entries: Int64s, i: int, end: int) -> bool:
     """A later entry of the row has both keys."""
+    found = False
     for other in range(i + 1, end):
-        if same(keys, entries[i, 0], entries[i, 1], keys, entries[other, 0], entries[other, 1]) and same(
-            data, entries[i, 2], entries[i, 3], data, entries[other, 2], entries[other, 3]
-        ):
-            return True
-    return False
+        found = found or (
+            same(keys + entries[i, 0], keys + entries[i, 1], keys + entries[other, 0], keys + entries[other, 1])
+            and same(data + entries[i, 2], data + entries[i, 3], data + entries[other, 2], data + entries[other, 3])
+        )
+    return found
 
 
 @nb.njit(nogil=True, cache=True)
@@ -141,6 +140,7 @@ def find_hits(
         if rows[row + 1] > rows[row] and pairs * (rows[row + 1] - rows[row]) <= MOST_WORK:
             room += pairs
     out = np.empty(room, np.int64)
+    a, b, c, d = address_of(keys), address_of(data), address_of(p), address_of(s)
     at = 0
     for row in range(len(lengths)):
         begin = at
@@ -150,8 +150,8 @@ def find_hits(
         for k in range(p_offsets[row], p_offsets[row + 1]):
             for m in range(s_offsets[row], s_offsets[row + 1]):
                 for i in range(rows[row + 1] - 1, rows[row] - 1, -1):
-                    if _equal(keys, entries, i, 0, p, p_starts, p_ends, k) and _equal(
-                        data, entries, i, 2, s, s_starts, s_ends, m
+                    if same(a + entries[i, 0], a + entries[i, 1], c + p_starts[k], c + p_ends[k]) and same(
+                        b + entries[i, 2], b + entries[i, 3], d + s_starts[m], d + s_ends[m]
                     ):
                         out[at] = i
                         at += 1
@@ -172,6 +172,8 @@ def find_all(
         work = (rows[row + 1] - rows[row]) ** 2 * (offsets[row + 1] - offsets[row])
         room += 0 if work > MOST_WORK else (rows[row + 1] - rows[row]) * (offsets[row + 1] - offsets[row])
     out = np.empty(room, np.int64)
+    a, b, c = address_of(keys), address_of(data), address_of(wanted)
+    source = a if column == 0 else b
     at = 0
     for row in range(len(lengths)):
         begin = at
@@ -179,10 +181,9 @@ def find_all(
             continue
         for k in range(offsets[row], offsets[row + 1]):
             for i in range(rows[row], rows[row + 1]):
-                source = keys if column == 0 else data
-                if _equal(source, entries, i, column, wanted, starts, ends, k) and not _shadowed(
-                    keys, data, entries, i, rows[row + 1]
-                ):
+                if same(
+                    source + entries[i, column], source + entries[i, column + 1], c + starts[k], c + ends[k]
+                ) and not _shadowed(a, b, entries, i, rows[row + 1]):
                     out[at] = i
                     at += 1
         lengths[row] = at - begin

@@ -6,7 +6,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from features.pairs import MOST_WORK, same
+from features.pairs import MOST_WORK
+from stream.words import address_of, same
 
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
@@ -19,13 +20,13 @@ METHODS = (
 
 
 @nb.njit(nogil=True, cache=True)
-def _run_at(q: Bytes, qs: Int64s, qe: Int64s, a: int, b: int, t: Bytes, ts: Int64s, te: Int64s, c: int, d: int) -> int:
+def _run_at(q: int, qs: Int64s, qe: Int64s, a: int, b: int, t: int, ts: Int64s, te: Int64s, c: int, d: int) -> int:
     """Where the first run of all query terms begins in the title, else -1."""
     for start in range(d - c - (b - a) + 1):
         equal = True
         for k in range(b - a):
             i, j = a + k, c + start + k
-            if not same(q, qs[i], qe[i], t, ts[j], te[j]):
+            if not same(q + qs[i], q + qe[i], t + ts[j], t + te[j]):
                 equal = False
                 break
         if equal:
@@ -34,12 +35,12 @@ def _run_at(q: Bytes, qs: Int64s, qe: Int64s, a: int, b: int, t: Bytes, ts: Int6
 
 
 @nb.njit(nogil=True, cache=True)
-def _common(q: Bytes, qs: Int64s, qe: Int64s, a: int, b: int, t: Bytes, ts: Int64s, te: Int64s, c: int, d: int) -> int:
+def _common(q: int, qs: Int64s, qe: Int64s, a: int, b: int, t: int, ts: Int64s, te: Int64s, c: int, d: int) -> int:
     """Places of the query whose term is in the title."""
     count = 0
     for i in range(a, b):
         for j in range(c, d):
-            if same(q, qs[i], qe[i], t, ts[j], te[j]):
+            if same(q + qs[i], q + qe[i], t + ts[j], t + te[j]):
                 count += 1
                 break
     return count
@@ -47,7 +48,7 @@ def _common(q: Bytes, qs: Int64s, qe: Int64s, a: int, b: int, t: Bytes, ts: Int6
 
 @nb.njit(nogil=True, cache=True)
 def _label(
-    q: Bytes, qs: Int64s, qe: Int64s, a: int, b: int, t: Bytes, ts: Int64s, te: Int64s, c: int, d: int
+    q: int, qs: Int64s, qe: Int64s, a: int, b: int, t: int, ts: Int64s, te: Int64s, c: int, d: int
 ) -> tuple[Int64s, int]:
     """The number of the distinct query term at every place of the title, or -1; and how many terms there are."""
     terms = np.empty(b - a, np.int64)
@@ -55,7 +56,7 @@ def _label(
     for i in range(a, b):
         known = False
         for k in range(count):
-            if same(q, qs[i], qe[i], q, qs[terms[k]], qe[terms[k]]):
+            if same(q + qs[i], q + qe[i], q + qs[terms[k]], q + qe[terms[k]]):
                 known = True
                 break
         if not known:
@@ -64,7 +65,7 @@ def _label(
     out = np.full(d - c, -1, np.int64)
     for j in range(d - c):
         for k in range(count):
-            if same(q, qs[terms[k]], qe[terms[k]], t, ts[c + j], te[c + j]):
+            if same(q + qs[terms[k]], q + qe[terms[k]], t + ts[c + j], t + te[c + j]):
                 out[j] = k
                 break
     return out, count
@@ -126,9 +127,11 @@ def _distance(labels: Int64s, count: int, method: int) -> float:
 
 @nb.njit(nogil=True, cache=True)
 def overlaps(
-    q: Bytes, qs: Int64s, qe: Int64s, q_rows: Int64s, t: Bytes, ts: Int64s, te: Int64s, t_rows: Int64s, method: int
-) -> Float32s:
+    queries: Bytes, qs: Int64s, qe: Int64s, q_rows: Int64s,
+    titles: Bytes, ts: Int64s, te: Int64s, t_rows: Int64s, method: int,
+) -> Float32s:  # fmt: skip
     """The number of every row; 0 where a side has no terms."""
+    q, t = address_of(queries), address_of(titles)
     out = np.zeros(len(q_rows) - 1, np.float32)
     for row in range(len(out)):
         a, b, c, d = q_rows[row], q_rows[row + 1], t_rows[row], t_rows[row + 1]

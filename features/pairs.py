@@ -14,6 +14,8 @@ from features.elements import Elements, Reader, Splitting, Tokens, as_tokens, to
 from features.floats import format_floats
 from features.judge import Judge
 from features.number_stage import Float32s, Float64s, Int32s, Int64s, narrow
+from stream.words import address_of, same
+from stream.words import find as find_byte
 
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
@@ -68,11 +70,10 @@ def offsets_of(lengths: Int32s | None, count: int) -> Int64s:
 def _cuts(data: Bytes, starts: Int64s, ends: Int64s, cut: int) -> Int64s:
     """Where the first `cut` of every token is; its end where it has none."""
     out = np.empty(len(starts), np.int64)
+    base = address_of(data)
+    limit = base + len(data)
     for i in range(len(starts)):
-        at = starts[i]
-        while at < ends[i] and data[at] != cut:
-            at += 1
-        out[i] = at
+        out[i] = find_byte(base + starts[i], base + ends[i], limit, cut) - base
     return out
 
 
@@ -107,30 +108,19 @@ def _cut(elements: Elements, how: PairSplitting, count: int) -> Pairs:
     return Pairs(keys.keep(~bare), values.keep(~bare), offsets_of(lengths, count))
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
-def same(a: Bytes, a_start: int, a_end: int, b: Bytes, b_start: int, b_end: int) -> bool:
-    """Whether two slices hold the same bytes; from the end, since keys rather begin alike."""
-    size = a_end - a_start
-    if size != b_end - b_start:
-        return False
-    for i in range(size - 1, -1, -1):  # noqa: SIM110 (numba compiles no generator)
-        if a[a_start + i] != b[b_start + i]:
-            return False
-    return True
-
-
 @nb.njit(nogil=True, cache=True)
 def _find_tokens(
     data: Bytes, starts: Int64s, ends: Int64s, offsets: Int64s,
     wanted: Bytes, wanted_starts: Int64s, wanted_ends: Int64s, wanted_offsets: Int64s,
 ) -> Int64s:  # fmt: skip
     out = np.full(len(wanted_starts), -1, np.int64)
+    a, b = address_of(data), address_of(wanted)
     for row in range(len(offsets) - 1):
         if (offsets[row + 1] - offsets[row]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
             continue
         for k in range(wanted_offsets[row], wanted_offsets[row + 1]):
             for i in range(offsets[row + 1] - 1, offsets[row] - 1, -1):
-                if same(data, starts[i], ends[i], wanted, wanted_starts[k], wanted_ends[k]):
+                if same(a + starts[i], a + ends[i], b + wanted_starts[k], b + wanted_ends[k]):
                     out[k] = i
                     break
     return out

@@ -1,6 +1,7 @@
 """Bytes of NumPy arrays, many at a time, for numba kernels: by address, since an index is checked byte by byte.
 
-Who takes an address keeps the array alive and stays within it.
+Who takes an address keeps the array alive and stays within it. What is called for each token takes addresses, since
+handing an array on costs more than a token does.
 """
 
 from __future__ import annotations
@@ -103,8 +104,22 @@ def without_lowest(bits: int) -> int:
 
 
 @nb.njit(nogil=True, cache=True)
-def equal(a: int, b: int, size: int) -> bool:
-    """Whether as many bytes at two addresses are the same; from the end, since keys rather begin alike."""
+def find(at: int, end: int, limit: int, byte: int) -> int:
+    """The address of the first byte that equals one, or `end`; bytes before `limit` may be read."""
+    while at < end:
+        bits = matches(at, end, limit, byte)
+        if bits:
+            return at + lowest(bits)
+        at += 64
+    return end
+
+
+@nb.njit(nogil=True, cache=True)
+def same(a: int, a_end: int, b: int, b_end: int) -> bool:
+    """Whether the bytes between two pairs of addresses are the same; from the end, since keys rather begin alike."""
+    size = a_end - a
+    if size != b_end - b:
+        return False
     while size >= 8:
         size -= 8
         if load64(a + size) != load64(b + size):
