@@ -1,8 +1,11 @@
 """Restoring a commit: the newest base until then and the deltas since, table by table (FORMAT.md, section 7)."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
 
 from checkpointer import blob as blobs
 from checkpointer import chain
@@ -10,13 +13,17 @@ from checkpointer.bases import Base, newest_base
 from checkpointer.commit import BlobRef, Commit, Kind, Part, Role
 from checkpointer.epoch import read_claims
 from checkpointer.errors import ChainError, Flaw
-from checkpointer.resolve import merge, overlay
+from checkpointer.resolve import Overlay, merge, overlay
 from checkpointer.rows import Column, TableRows
 from checkpointer.seen import with_seen
 from checkpointer.store import Store
 from protos.commit_pb2 import StreamState
 
 ROWS_AT_ONCE = 262_144
+TABLES_AHEAD, PARTS_AHEAD = 4, 2
+
+_Asked = TypeVar("_Asked")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,13 +101,46 @@ def plan(store: Store, seq: int | None) -> Plan:
 
 
 def resolved(store: Store, steps: Plan) -> Iterator[TableRows]:
-    """All tables, in order of name and kind. In memory: one table's rows that deltas touch, and a part of its base."""
+    """All tables, in order of name and kind.
+
+    In memory: of each of TABLES_AHEAD + 1 tables the rows that deltas touch, and of one of them the next parts of its
+    base. Reading, digests and Parquet leave the interpreter to other threads, whoever takes the rows too.
+    """
     base = _by_table(steps.base.parts(Role.ROWS)) if steps.base else {}
     deltas = [_by_table(commit.parts(Role.ROWS, Role.DELETED)) for commit in steps.commits]
-    for key in sorted(base.keys() | {key for delta in deltas for key in delta}):
+    keys = sorted(base.keys() | {key for delta in deltas for key in delta})
+
+    def over(key: tuple[str, str]) -> Overlay:
         changes = [delta[key] for delta in reversed(deltas) if key in delta]
-        over = overlay([blobs.read_rows(store, *found) for found in change] for change in changes)
-        yield from merge((blobs.read_rows(store, *found) for found in base.get(key, [])), over, ROWS_AT_ONCE)
+        return overlay([blobs.read_rows(store, *found) for found in change] for change in changes)
+
+    def part(found: tuple[BlobRef, Part]) -> TableRows:
+        return blobs.read_rows(store, *found)
+
+    with ThreadPoolExecutor(TABLES_AHEAD, "restore") as overlays, ThreadPoolExecutor(PARTS_AHEAD, "restore") as parts:
+        rows = ahead(parts, part, [found for key in keys for found in base.get(key, [])], PARTS_AHEAD)
+        for key, changes in zip(keys, ahead(overlays, over, keys, TABLES_AHEAD), strict=True):
+            mine = islice(rows, len(base.get(key, [])))
+            yield from merge(mine, changes, ROWS_AT_ONCE)
+            deque(mine, maxlen=0)  # what a RESET made void
+
+
+def ahead(
+    pool: ThreadPoolExecutor, make: Callable[[_Asked], _Made], asked: Iterable[_Asked], depth: int
+) -> Iterator[_Made]:
+    """What `make` makes, in order, while the pool makes at most `depth` more.
+
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     list(ahead(pool, str, [1, 2, 3], 2))
+    ['1', '2', '3']
+    """
+    waiting: deque[Future[_Made]] = deque()
+    for one in asked:
+        waiting.append(pool.submit(make, one))
+        if len(waiting) > depth:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _by_table(parts: Iterable[tuple[BlobRef, Part]]) -> dict[tuple[str, str], list[tuple[BlobRef, Part]]]:
