@@ -5,7 +5,7 @@ Bytes of rows are counted as the commit log stores them at most: compression and
 
 from dataclasses import dataclass
 
-from features import FeatureSet, create_features
+from features import Feature, FeatureSet, create_features
 from protos.pipeline_pb2 import EasyRecConfig
 from publisher.export.build import build_dense_half
 from recmodels.layout import Layout, TableSpec, create_layout
@@ -16,6 +16,7 @@ _ZCH_BYTES = 16
 # Per row of a delta: its id and slot, sorted and delta-encoded, hardly more than this.
 _KEY_BYTES = 6
 _VALUES_OF_MULTI = 4
+_STEPS_OF_UNBOUNDED = 50
 _DENSE_STATE = {"adam_optimizer": 2, "adamw_optimizer": 2, "adadelta_optimizer": 2}
 
 
@@ -134,7 +135,7 @@ def _table(table: TableSpec, layout: Layout, features: FeatureSet, optimizer: st
     weight = table.dim * (2 if table.data_type == "FP16" else 4)
     state = {"adagrad_optimizer": 4 * table.dim, "rowwise_adagrad_optimizer": 4}.get(optimizer, 0)
     users = {entry.feature for group in layout.groups for entry in group.entries if entry.table == table.name}
-    values = sum(_values(feature.value_dim) for feature in features.features if feature.name in users)
+    values = sum(ids_of(feature) for feature in features.features if feature.name in users)
     return TableCost(
         name=table.name,
         rows=table.num_embeddings,
@@ -144,6 +145,7 @@ def _table(table: TableSpec, layout: Layout, features: FeatureSet, optimizer: st
     )
 
 
-def _values(value_dim: int) -> int:
-    """Ids that one event brings: a feature of any number of values counts as a few."""
-    return value_dim or _VALUES_OF_MULTI
+def ids_of(feature: Feature) -> int:
+    """Ids that one event brings: any number of values counts as a few, any number of steps as half a hundred."""
+    steps = (feature.sequence_length or _STEPS_OF_UNBOUNDED) if feature.is_sequence else 1
+    return steps * (feature.value_dim or _VALUES_OF_MULTI)

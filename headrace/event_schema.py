@@ -3,34 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from features import create_features
 from features.sampling.options import SamplerOptions
-from features.spec import Feature
-from protos.data_pb2 import FG_NONE, FieldType
-from protos.feature_pb2 import IdFeature
-from protos.feature_rules import scalars
+from headrace.event_column import FLOAT, INT64, STRING, EventColumn, feature_columns
+from protos.data_pb2 import FieldType
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import declared_columns
 from protos.stream_pb2 import ARROW_IPC, JSON, MessageFormat
 
-STRING, INT64, FLOAT = "STRING", "INT64", "FLOAT"
 EVENT_TIME, EVENT_ID = "event time", "event id"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventColumn:
-    """One column: `type` is a FieldType's name, `declared` says whether the configuration fixes it.
-
-    Ids lie below `below` where it is not 0; texts are among `words` where there are any.
-    """
-
-    name: str
-    type: str
-    declared: bool = False
-    used_by: tuple[str, ...] = ("nothing",)
-    optional: bool = True
-    below: int = 0
-    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +26,10 @@ class EventSchema:
         rows = [("column", "type", "null", "used by")]
         for column in self.columns:
             kind = column.type if column.declared else f"{column.type} (or what converts to it)"
-            rows.append((column.name, kind, "allowed" if column.optional else "no", ", ".join(column.used_by)))
+            used = ", ".join(column.used_by)
+            if column.form and column.type in _TEXTS:
+                used += f"; written as {column.form}"
+            rows.append((column.name, kind, "allowed" if column.optional else "no", used))
         widths = [max(len(row[index]) for row in rows) for index in range(3)]
         lines = [
             "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
@@ -55,6 +38,7 @@ class EventSchema:
         return f"{where}{_MESSAGES[self.format]}\n" + "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+_TEXTS = ("STRING", "ARRAY_STRING")
 _MESSAGES = {
     "ARROW_IPC": "a message is an Arrow IPC stream: schema, then one record batch of one or many events",
     "ARROW_IPC_BATCH": "a message is an Arrow IPC record batch without its schema, columns in this order",
@@ -63,13 +47,17 @@ _MESSAGES = {
 }
 
 # Only a declared type tells a map from an object with a field for each key.
-_UNDECLARED_JSON = {"MAP_STRING_FLOAT": "ARRAY_STRING", "MAP_INT64_FLOAT": "ARRAY_INT64"}
+_UNDECLARED_JSON = {
+    "MAP_STRING_FLOAT": "ARRAY_STRING",
+    "MAP_STRING_STRING": "ARRAY_STRING",
+    "MAP_INT64_FLOAT": "ARRAY_INT64",
+}
 
 
 def event_schema(config: EasyRecConfig) -> EventSchema:
     """What `config` reads: declared columns in their order, then those that only features or the stream name."""
     wanted: dict[str, EventColumn] = {}
-    for column in [*_feature_columns(config), *_named_columns(config)]:
+    for column in [*feature_columns(config), *_named_columns(config)]:
         known = wanted.get(column.name)
         wanted[column.name] = column if known is None else _both(known, column)
     declared = {
@@ -83,23 +71,6 @@ def event_schema(config: EasyRecConfig) -> EventSchema:
         kind = declared.get(name) or (_UNDECLARED_JSON.get(column.type, column.type) if form == JSON else column.type)
         columns.append(replace(column, type=kind, declared=name in declared))
     return EventSchema(topic=stream.topic, format=MessageFormat.Name(form), columns=tuple(columns))
-
-
-def _feature_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
-    ids = {message.feature_name: message for _, message in scalars(config) if isinstance(message, IdFeature)}
-    encoded = config.data_config.fg_mode == FG_NONE
-    for feature in create_features(config).features:
-        message = ids.get(feature.name, IdFeature())
-        numbered = encoded or message.num_buckets > 0
-        below = feature.embedding.num_embeddings if numbered and feature.embedding is not None else 0
-        for name in feature.inputs:
-            yield EventColumn(
-                name=name,
-                type=_natural_type(feature, numbered=numbered),
-                used_by=(f"feature {feature.name}",),
-                below=below,
-                words=tuple(message.vocab_list),
-            )
 
 
 def _named_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
@@ -125,20 +96,15 @@ def _named_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
 def _both(known: EventColumn, other: EventColumn) -> EventColumn:
     """One column for two users of it: the narrower range, and a null only where both allow it."""
     ranges = [column.below for column in (known, other) if column.below]
+    kinds = {known.type, other.type}
+    plain = kinds <= {INT64, FLOAT, STRING}
     return replace(
         known,
+        # Every feature reads whole numbers; text is read as numbers too.
+        type=known.type if len(kinds) == 1 or not plain else INT64 if INT64 in kinds else STRING,
         used_by=(*known.used_by, *other.used_by),
         optional=known.optional and other.optional,
         below=min(ranges, default=0),
         words=known.words or other.words,
+        form=known.form or other.form,
     )
-
-
-def _natural_type(feature: Feature, *, numbered: bool) -> str:
-    if feature.is_weighted:
-        return "MAP_INT64_FLOAT" if numbered else "MAP_STRING_FLOAT"
-    if feature.is_sparse and numbered:
-        return INT64
-    if not feature.is_sparse or feature.kind == "raw":
-        return FLOAT if feature.value_dim == 1 else "ARRAY_FLOAT"
-    return STRING

@@ -1,7 +1,10 @@
 """A Python program that sends events of the right shape to the topic of a configuration."""
 
+from dataclasses import replace
+
 from headrace.errors import UsageError
-from headrace.event_schema import EVENT_ID, EVENT_TIME, EventColumn, EventSchema, event_schema
+from headrace.event_column import PAIRS, VECTORS, EventColumn
+from headrace.event_schema import EVENT_ID, EVENT_TIME, EventSchema, event_schema
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.stream_pb2 import KafkaSecurity, StreamConfig, TimeUnit
 
@@ -168,12 +171,18 @@ def _sample(column: EventColumn, stream: StreamConfig) -> str:
 
 def _value(column: EventColumn, kind: str) -> str:
     if kind.startswith("ARRAY_"):
-        return f"[{_value(column, kind.removeprefix('ARRAY_'))} for _ in range(2)]"
+        inner = kind.removeprefix("ARRAY_")
+        return f"[{_value(column, inner)} for _ in range({2 if inner.startswith('ARRAY_') else column.width})]"
     if kind.startswith("MAP_"):
         key, value = kind.removeprefix("MAP_").split("_")
-        return f"{{{_value(column, key)}: {_value(column, value)}}}"
+        plain = replace(column, form="")
+        numbers = f'",".join(str(random.random()) for _ in range({column.width}))'
+        return f"{{{_value(plain, key)}: {numbers if column.form == VECTORS else _value(plain, value)}}}"
     if kind in ("FLOAT", "DOUBLE"):
         return "round(random.random(), 3)"
+    if kind == "STRING" and column.form:
+        pair = f'{_value(replace(column, form=""), kind)} + f":{{random.randrange(10)}}"'
+        return pair if column.form == PAIRS else f'f"{{random.randrange(10)}}^" + {pair}'
     if kind == "STRING" and column.words:
         return f"random.choice({list(column.words[:8])!r})"
     number = f"random.randrange({column.below or 1000})"

@@ -25,6 +25,9 @@ INPUTS = {
 }
 """The fields of each kind that say side:column."""
 
+_EVERY_KEY = "ALL"
+"""What `pkey` or `skey` of a match feature says instead of a column."""
+
 _SINGLE_INPUT = ("id_feature", "raw_feature", "tokenize_feature", "combine_feature")
 _SEQUENCE = "sequence_"
 
@@ -56,6 +59,13 @@ class Member:
         """A field of one string or several."""
         value = getattr(self.message, field, ())
         return (value,) if isinstance(value, str) else tuple(value)
+
+    def expressions(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each field that says side:column, and what it says."""
+        for field in INPUTS[self.kind]:
+            texts = self.texts(field)
+            if field not in ("pkey", "skey") or texts != (_EVERY_KEY,):
+                yield field, texts
 
     def number(self, field: str) -> int:
         """A field that is an integer or a flag; 0 where there is none."""
@@ -96,18 +106,30 @@ def members(config: EasyRecConfig) -> Iterator[Member]:
                 )  # fmt: skip
 
 
-def columns_read(config: EasyRecConfig, member: Member) -> Iterator[tuple[str, str]]:
-    """Each column of the rows that a feature reads, and the field that names it."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Read:
+    """A column that a feature reads: `field` names it, as input number `at`; `stepped`: it holds a sequence."""
+
+    field: str
+    at: int
+    column: str
+    stepped: bool
+
+
+def columns_read(config: EasyRecConfig, member: Member) -> Iterator[Read]:
+    """Each column of the rows that a feature reads."""
     mode = config.data_config.fg_mode
     if mode in (FG_NONE, FG_BUCKETIZE):
         if not member.number("stub_type"):
-            yield "feature_name", member.name
+            yield Read(field="feature_name", at=0, column=member.name, stepped=member.is_sequence)
         return
-    inputs = [(field, text.partition(":")) for field in INPUTS[member.kind] for text in member.texts(field)]
+    inputs = [(field, text.partition(":")) for field, texts in member.expressions() for text in texts]
     named = set(member.texts("sequence_fields"))
     single = member.kind in _SINGLE_INPUT or len(inputs) == 1
-    for field, (side, _, column) in inputs:
+    for at, (field, (side, _, column)) in enumerate(inputs):
         if mode == FG_DAG and side in ("feature", "const"):
             continue
-        stepped = column in named if named else side == "item" or (single and side != "feature")
-        yield field, f"{member.group}__{column}" if member.group and stepped else column
+        by_side = side == "item" or (single and side != "feature")
+        stepped = member.is_sequence and (column in named if named else by_side)
+        prefixed = f"{member.group}__{column}" if member.group and stepped else column
+        yield Read(field=field, at=at, column=prefixed, stepped=stepped)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from protos.data_pb2 import FG_BUCKETIZE, FG_DAG, FG_NONE
-from protos.feature_members import INPUTS, Member, columns_read, members
+from protos.feature_members import Member, columns_read, members
 from protos.feature_pb2 import IdFeature, RawFeature
 from protos.findings import Finding
 from protos.nearest import suggestion
@@ -45,15 +45,15 @@ def _inputs(config: EasyRecConfig, member: Member, declared: set[str]) -> Iterat
         if found:
             yield from found
             return
-    for field, column in columns_read(config, member):
-        if declared and column not in declared:
-            text = f"reads column {column!r}, which is not among input_fields; {suggestion(column, declared)}"
-            yield _about(member, field, text)
+    for read in columns_read(config, member):
+        if declared and read.column not in declared:
+            hint = suggestion(read.column, declared)
+            text = f"reads column {read.column!r}, which is not among input_fields; {hint}"
+            yield _about(member, read.field, text)
 
 
 def _expressions(member: Member) -> Iterator[Finding]:
-    for field in INPUTS[member.kind]:
-        texts = member.texts(field)
+    for field, texts in member.expressions():
         if not any(texts):
             yield _about(member, field, "is not set; write side:column, e.g. user:age")
             continue

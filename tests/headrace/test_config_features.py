@@ -1,4 +1,4 @@
-"""`headrace config check` and `schema` over every kind of feature: one clear line for a mistake, figures for the rest."""
+"""`headrace config check` and `schema` over every kind of feature: a clear line for a mistake, figures for the rest."""
 
 from collections.abc import Callable
 from pathlib import Path
