@@ -1,6 +1,7 @@
 """MODEL_DIR on the command line: a local directory, or s3://bucket/prefix with the options to reach it."""
 
 import argparse
+import os
 from pathlib import Path
 
 from checkpointer.open_store import StoreOptions, open_store
@@ -12,11 +13,35 @@ from protos.secrets import secret_part
 def open_model_dir(args: argparse.Namespace) -> Store:
     """The store that the arguments of `add_model_dir` name; UsageError for a local directory that is not there."""
     url = args.model_dir
-    found = secret_part(url) if "://" in url else None
+    if _is_local(url) and not Path(url).is_dir():
+        raise UsageError(f"{url} is no directory; give the model_dir of the configuration")
+    return _open(args)
+
+
+def await_model_dir(args: argparse.Namespace) -> Store:
+    """The same for a process that waits until the directory is made; UsageError where nobody can make it.
+
+    OSError where it is there and cannot be read.
+    """
+    url = args.model_dir
+    if _is_local(url):
+        path = Path(url)
+        if path.exists():
+            os.scandir(path).close()
+        elif not path.absolute().parent.is_dir():
+            raise UsageError(f"{url} cannot come to be: {path.absolute().parent} is no directory; correct the path")
+    return _open(args)
+
+
+def _is_local(url: str) -> bool:
+    return "://" not in url
+
+
+def _open(args: argparse.Namespace) -> Store:
+    url = args.model_dir
+    found = None if _is_local(url) else secret_part(url)
     if found is not None:
         raise UsageError(f"MODEL_DIR carries {found} in its URI; put it into a file and pass --s3-credentials-file")
-    if "://" not in url and not Path(url).is_dir():
-        raise UsageError(f"{url} is no directory; give the model_dir of the configuration")
     options = StoreOptions(
         endpoint=args.s3_endpoint,
         region=args.s3_region,

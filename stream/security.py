@@ -65,26 +65,32 @@ class SecurityOptions:
             settings["sasl.mechanism"] = self.mechanism
             settings["sasl.username"] = _secret(self.username_file, "username_file")
             settings["sasl.password"] = _secret(self.password_file, "password_file")
-        for name, path in (
-            ("ssl.ca.location", self.ca_file),
-            ("ssl.certificate.location", self.certificate_file),
-            ("ssl.key.location", self.key_file),
+        for name, field, path in (
+            ("ssl.ca.location", "ca_file", self.ca_file),
+            ("ssl.certificate.location", "certificate_file", self.certificate_file),
+            ("ssl.key.location", "key_file", self.key_file),
         ):
             if path is not None:
-                if not Path(path).is_file():
-                    raise SourceError(f"{name}: no file {path}")
+                _read(path, field)  # librdkafka's own words for it name neither file nor field
                 settings[name] = path
         if self.key_password_file is not None:
             settings["ssl.key.password"] = _secret(self.key_password_file, "key_password_file")
         return settings
 
 
+def _read(path: str, field: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"{field} {path} cannot be read: {error.strerror}") from None
+
+
 def _secret(path: str, field: str) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        # The cause may quote contents of the file.
-        raise SourceError(f"{field} {path} cannot be read: {type(error).__name__}") from None
+        text = _read(path, field).decode()
+    except UnicodeDecodeError:
+        # The cause would quote contents of the file.
+        raise SourceError(f"{field} {path} is no text in UTF-8") from None
     if not text.strip("\r\n"):
         raise SourceError(f"{field} {path} is empty")
     return text.strip("\r\n")

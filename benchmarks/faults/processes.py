@@ -39,11 +39,12 @@ class Zygote:
         environment: Mapping[str, str] | None = None,
         *,
         log: Path | None = None,
+        user: int | None = None,
     ) -> "Process":
-        """Start one process; what it says goes to `log`, by default the zygote's own."""
+        """Start one process, as `user` (a uid) if given; what it says goes to `log`, by default the zygote's own."""
         where = log or self._log
         request = {"module": module, "arguments": list(arguments), "environment": dict(environment or {})}
-        pid = self.ask({**request, "log": str(where)})["pid"]
+        pid = self.ask({**request, "log": str(where), "user": user})["pid"]
         if pid is None:
             raise RuntimeError("the zygote started nothing")
         self._running[pid] = Process(zygote=self, pid=pid, log=where)

@@ -1,8 +1,8 @@
 """A process that has imported the trainer, publisher and command line, and forks one of them for each request.
 
 Importing takes seconds, a fork milliseconds: a thousand kills become affordable, each a SIGKILL of a real process.
-JSON lines come in and are answered: {"module", "arguments", "environment", "log"} by {"pid"}, {"poll": pid} by
-{"status"}, null while it runs and negative for signals.
+JSON lines come in and are answered: {"module", "arguments", "environment", "log", "user"} by {"pid"}, {"poll": pid} by
+{"status"}, null while it runs and negative for signals. A user is a number, null for the zygote's own.
 """
 
 import importlib
@@ -55,6 +55,10 @@ def _become(request: dict[str, object]) -> None:
     with open(str(request["log"]), "ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
+    if (user := request.get("user")) is not None:
+        os.setgroups([])
+        os.setgid(int(str(user)))
+        os.setuid(int(str(user)))
     arguments, environment = list(request["arguments"]), dict(request["environment"])  # type: ignore[call-overload]
     os.environ.update(environment)  # the rendezvous of several ranks reads it there
     logging.getLogger().handlers.clear()

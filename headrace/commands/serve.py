@@ -30,13 +30,13 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     """Serve until SIGTERM."""
     from dataclasses import replace
 
-    from headrace.model_dir import open_model_dir
+    from headrace.model_dir import await_model_dir
     from protos.load import load_config
     from protos.pipeline_pb2 import EasyRecConfig
     from publisher.replica.options import ServeOptions
     from publisher.replica.process import serve_store
 
-    store = open_model_dir(args)
+    store = await_model_dir(args)
     config = load_config(args.config) if args.config else EasyRecConfig()
     options = ServeOptions.from_proto(config, host=args.host, port=args.port, token_file=args.token_file)
     if args.verify_key_file:

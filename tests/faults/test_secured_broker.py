@@ -127,8 +127,12 @@ REFUSED = {
     "wrong password": ("SASL_SSL", {"password": "wrong"}, "SASL authentication error"),
     "another authority": ("SSL", {"authority": "other"}, "certificate verify failed"),
     "another authority, with a password": ("SASL_SSL", {"authority": "other"}, "certificate verify failed"),
-    "a password file that is not there": ("SASL_SSL", {"password": "nowhere"}, "password_file"),
-    "an authority's file that is not there": ("SSL", {"authority": "nowhere"}, "nowhere.pem"),
+    "a password file that is not there": ("SASL_SSL", {"password": "nowhere"}, "cannot be read: No such file"),
+    "an authority's file that is not there": (
+        "SSL",
+        {"authority": "nowhere"},
+        "nowhere.pem cannot be read: No such file",
+    ),
 }
 
 

@@ -56,7 +56,7 @@ def test_usage_errors_exit_with_2(headrace: Callable[..., Any], arguments: list[
         (["train", "absent.config"], "absent.config: cannot be read"),
         (["publish", "absent.config"], "absent.config: cannot be read"),
         (["log", "ls", "absent"], "absent is no directory"),
-        (["serve", "absent"], "absent is no directory"),
+        (["serve", "absent/model"], "absent is no directory; correct the path"),
         (["status", "absent"], "absent is no directory"),
         (["rollback", "s3://key:secret@bucket/model"], "carries a user and password"),
     ],

@@ -46,7 +46,7 @@ def test_security_never_shows_a_secret(tmp_path: Path) -> None:
     assert "sesame" not in repr(options)
     assert "sesame" not in repr(KafkaOptions(brokers="b", topics=("t",), security=options))
     (tmp_path / "password").write_bytes(b"sesame\xff")
-    with pytest.raises(SourceError, match=r"username_file .*password cannot be read: UnicodeDecodeError") as caught:
+    with pytest.raises(SourceError, match=r"username_file .*password is no text in UTF-8") as caught:
         options.settings()
     assert "sesame" not in str(caught.value)
 
@@ -66,7 +66,7 @@ def test_security_refuses_what_does_not_fit(options: dict[str, str], message: st
         SecurityOptions(**options)
 
 
-@pytest.mark.parametrize(("text", "message"), [(None, "cannot be read: FileNotFoundError"), ("\n", "is empty")])
+@pytest.mark.parametrize(("text", "message"), [(None, "cannot be read: No such file"), ("\n", "is empty")])
 def test_security_names_the_file_that_is_wrong(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "password"
     if text is not None:
@@ -75,5 +75,5 @@ def test_security_names_the_file_that_is_wrong(tmp_path: Path, text: str | None,
     options = SecurityOptions(protocol="SASL_PLAINTEXT", mechanism="PLAIN", username_file=user, password_file=str(path))
     with pytest.raises(SourceError, match=f"password_file {path} {message}"):
         options.settings()
-    with pytest.raises(SourceError, match="ca.location: no file /nowhere"):
+    with pytest.raises(SourceError, match="ca_file /nowhere cannot be read: No such file"):
         SecurityOptions(protocol="SSL", ca_file="/nowhere").settings()
