@@ -1,7 +1,7 @@
 """Sparse rows of bases and deltas, as Parquet (FORMAT.md, section 2)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,8 @@ def encode_rows(parts: Iterable[ServingRows]) -> list[bytes]:
 def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Iterator[ServingRows]:
     """Read one file; refuse tables that the manifest does not list, and ids out of order."""
     try:
-        columns = pq.ParquetFile(pa.BufferReader(payload), read_dictionary=["table"]).read()
+        # On this thread alone: a replica reads at a low priority, which Arrow's own threads do not have.
+        columns = pq.ParquetFile(pa.BufferReader(payload), read_dictionary=["table"]).read(use_threads=False)
         names = columns["table"].combine_chunks()
         _check_types(columns.schema, what)
         ids = columns["id"].combine_chunks().to_numpy()
@@ -58,12 +59,17 @@ def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Itera
         if (np.diff(ids[part]) <= 0).any():
             raise VersionError(Reason.CORRUPT, f"{what}: ids of table {name!r} are not ascending")
         kept = present[part]
-        yield ServingRows(table=name, ids=ids[part][kept], rows=rows[part][kept], deleted=ids[part][~kept])
+        if kept.all():
+            yield ServingRows(table=name, ids=ids[part], rows=rows[part], deleted=ids[:0])
+        else:
+            yield ServingRows(table=name, ids=ids[part][kept], rows=rows[part][kept], deleted=ids[part][~kept])
 
 
-def read_rows(store: Store, tables: Iterable[Table], blob: Blob) -> Iterator[ServingRows]:
-    """Read and verify one file of a base or a delta."""
-    return decode_rows(read_blob(store, blob), blob.path, {table.name: table for table in tables})
+def read_rows(
+    store: Store, tables: Iterable[Table], blob: Blob, *, between: Callable[[], object] = lambda: None
+) -> Iterator[ServingRows]:
+    """Read and verify one file of a base or a delta; `between` as in `read_blob`."""
+    return decode_rows(read_blob(store, blob, between=between), blob.path, {table.name: table for table in tables})
 
 
 def _check_types(schema: pa.Schema, what: str) -> None:

@@ -6,7 +6,8 @@ or a longer way back, is loaded from scratch beside what is being served.
 """
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from checkpointer.errors import StoreError
@@ -30,6 +31,10 @@ logger = logging.getLogger(__name__)
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 10.0
 _HISTORY_BYTES = 64 << 20
+# A quarter of a millisecond's work; how long to work without a rest, and how long to rest.
+_SLICE_BYTES = 1 << 18
+_TURN_S = 0.0005
+_REST_S = 0.0005
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,14 +60,16 @@ class Follower:
         verifier: Verifier | None,
         clock: Callable[[], float],
         drain_s: float,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`clock` is monotonic; `drain_s` bounds the wait for a reader."""
+        """`clock` is monotonic; `drain_s` bounds the wait for a reader; `pause` rests for some seconds."""
         self._store = store
         self._switch = switch
         self._metrics = metrics
         self._verifier = verifier
         self._clock = clock
         self._drain_s = drain_s
+        self._pause = pause
         self._dense = DenseLoader(store, host)
         self._seen: Pointer | None = None
         self._failure: Failure | None = None
@@ -72,6 +79,7 @@ class Follower:
         self._history = History(_HISTORY_BYTES)
         self._flipped = 0.0
         self._waiting = False
+        self._rested = 0.0
 
     def poll(self) -> bool:
         """Look at the pointer once; True when another version went into service."""
@@ -162,10 +170,10 @@ class Follower:
 
     def _advance(self, current: Side, version: ServingVersion, state: State, plan: Plan) -> str:
         """Go forward by deltas."""
-        patches = tuple(read_patches(self._store, version, current.contract, plan))
+        patches = tuple(read_patches(self._store, version, current.contract, plan, between=self._rest))
         self._change(current, version, state, patches)
         # From the side that still is at the version before: after the flip, so that nobody waits for it.
-        self._history.add(current.version, current.tables.inverse(patches))
+        self._history.add(current.version, current.tables.inverse(self._spread(patches)))
         self._bring_along(current, patches)
         return "deltas"
 
@@ -181,7 +189,7 @@ class Follower:
         side = self._idle if self._idle is not None else self._twin(current)
         # Until it is flipped, a failure leaves this side half changed: the next attempt must not find it.
         self._idle = None
-        rows = side.apply(patches)
+        rows = side.apply(self._spread(patches))
         side.take(version, self._weights(side, version, state))
         self._flip(side, current)
         self._metrics.apply_rows.inc(rows)
@@ -189,11 +197,28 @@ class Follower:
     def _bring_along(self, side: Side, patches: tuple[Patch, ...]) -> None:
         """Change the side that was current, once its last reader has left."""
         if self._switch.drained(side, timeout_s=self._drain_s):
-            side.apply(patches)
+            side.apply(self._spread(patches))
             self._idle = side
             return
         self._metrics.stuck_readers.inc()
         logger.warning("a request has held version=%d for %.1f s: its copy is given up", side.number, self._drain_s)
+
+    def _spread(self, patches: Iterable[Patch]) -> Iterator[Patch]:
+        """Slice patches, and rest between slices.
+
+        A request that wakes up on the core of this thread waits until the thread rests or the next tick of the
+        scheduler, whatever their priorities.
+        """
+        for patch in patches:
+            for part in patch.slices(_SLICE_BYTES):
+                yield part
+                self._rest()
+
+    def _rest(self) -> None:
+        """Leave the core to requests for a moment, when a turn is over; before the first version there are none."""
+        if self._switch.current is not None and self._clock() - self._rested >= _TURN_S:
+            self._pause(_REST_S)
+            self._rested = self._clock()
 
     def _replace(
         self, current: Side | None, version: ServingVersion, contract: Contract, state: State, plan: Plan
@@ -204,7 +229,8 @@ class Follower:
         found = current.tables.found if current is not None and current.contract is contract else None
         tables = ServingTables(contract.shapes, contract.group_widths, found)
         side = Side(contract, tables, self._dense.load(version, contract, state), version)
-        rows = side.apply(read_patches(self._store, version, contract, plan))
+        patches = read_patches(self._store, version, contract, plan, between=self._rest)
+        rows = side.apply(self._spread(patches))
         side.take(version, side.dense)
         side.warm()
         self._flip(side, current)

@@ -1,7 +1,7 @@
 """Reading a version's parts: verified rows as patches, dense weights, the dense half that fits this host."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from safetensors import SafetensorError
@@ -21,19 +21,23 @@ from publisher.versions import read_blob
 logger = logging.getLogger(__name__)
 
 
-def read_patches(store: Store, version: ServingVersion, contract: Contract, plan: Plan) -> Iterator[Patch]:
-    """Read and verify, one file at a time, what a plan wants applied."""
+def read_patches(
+    store: Store, version: ServingVersion, contract: Contract, plan: Plan, *, between: Callable[[], object]
+) -> Iterator[Patch]:
+    """Read and verify, one file at a time, what a plan wants applied; `between` as in `read_blob`."""
     shapes = {shape.name: shape for shape in contract.shapes}
     if plan.base is not None:
-        yield from _patches(store, version, plan.base)
+        yield from _patches(store, version, plan.base, between)
     for delta in plan.deltas:
         yield from (_reset(name, shapes, version) for name in delta.resets)
-        yield from _patches(store, version, delta)
+        yield from _patches(store, version, delta, between)
 
 
-def _patches(store: Store, version: ServingVersion, part: Base | Delta) -> Iterator[Patch]:
+def _patches(
+    store: Store, version: ServingVersion, part: Base | Delta, between: Callable[[], object]
+) -> Iterator[Patch]:
     for blob in part.blobs:
-        for rows in read_rows(store, version.tables, blob):
+        for rows in read_rows(store, version.tables, blob, between=between):
             yield _patch(rows)
 
 

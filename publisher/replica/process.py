@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 # A worker waits this long for a thread that holds the interpreter before it asks for it; the default of 5 ms is the
 # length of a request.
-_SWITCH_INTERVAL_S = 0.0005
+_SWITCH_INTERVAL_S = 0.00005
 _READER_S = 1.0
 _CLOSE_S = 1.0
 _STOP_S = 5.0

@@ -3,8 +3,8 @@
 A copy is either being read or being changed, never both: `switch.py` keeps two. Rows stay encoded as published.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -57,6 +57,16 @@ class Patch:
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return self.ids.nbytes + self.rows.nbytes + self.deleted.nbytes
+
+    def slices(self, max_bytes: int) -> Iterator["Patch"]:
+        """Yield patches of about `max_bytes` at most that together do the same; at least one."""
+        count = max(1, max_bytes // (8 + self.rows.shape[1]))
+        for start in range(0, max(len(self.ids), 1), count):
+            part = slice(start, start + count)
+            if start == 0:
+                yield replace(self, ids=self.ids[part], rows=self.rows[part])
+            else:
+                yield Patch(table=self.table, ids=self.ids[part], rows=self.rows[part])
 
 
 def _power_of_two(at_least: int) -> int:
@@ -332,16 +342,17 @@ class ServingTables:
 
 def warm_kernels() -> None:
     """Run every kernel once, so that neither the first request nor the first flip waits for one to be compiled."""
-    ids, row = np.arange(2, dtype=np.int64), np.zeros((2, 4), np.uint8)
-    # Rows come out of files and are read-only: to numba that is another type.
-    row.flags.writeable = ids.flags.writeable = False
     shapes = [TableShape(name=name, dim=1, encoding=Encoding.FP32, rows=rows) for name, rows in (("i", None), ("d", 2))]
     tables = ServingTables(shapes, (2,))
-    patches = [Patch(table=shape.name, ids=ids, rows=row) for shape in shapes]
-    tables.apply(patches)
-    undo = tables.inverse(patches)
-    tables.apply([*(undo or ()), Patch(table="i", ids=ids[:0], rows=row[:0], deleted=ids)])
+    for writeable in (True, False):
+        ids, row = np.arange(2, dtype=np.int64), np.zeros((2, 4), np.uint8)
+        # Rows come out of files and are read-only, unless the file has deletions: to numba these are two types.
+        row.flags.writeable = ids.flags.writeable = writeable
+        patches = [Patch(table=shape.name, ids=ids, rows=row) for shape in shapes]
+        tables.apply(patches)
+        undo = tables.inverse(patches)
+        tables.apply([*(undo or ()), Patch(table="i", ids=ids[:0], rows=row[:0], deleted=ids)])
     plan = tables.plan(
         [PlanEntry(key=0, table=shape.name, group=0, column=at, mean=True) for at, shape in enumerate(shapes)]
     )
-    tables.copy().pool(plan, Ids(values=ids.copy(), lengths=np.ones(2, np.int32)), 2, tables.outputs(2))
+    tables.copy().pool(plan, Ids(values=np.arange(2), lengths=np.ones(2, np.int32)), 2, tables.outputs(2))

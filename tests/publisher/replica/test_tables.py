@@ -50,6 +50,23 @@ def test_table_equals_a_dictionary_after_puts_deletions_and_resets(
     assert values(table.copy()) == expected
 
 
+@given(changes(), changes(), st.integers(1, 200))
+@settings(max_examples=60, deadline=None)
+def test_slices_of_a_patch_do_what_the_patch_does(
+    before: tuple[dict[int, float], list[int], bool], step: tuple[dict[int, float], list[int], bool], max_bytes: int
+) -> None:
+    whole, sliced = (ServingTable(TableShape(name="t", dim=DIM, encoding=Encoding.FP32)) for _ in range(2))
+    put, deleted, reset = step
+    for table in (whole, sliced):
+        table.apply(patch(before[0], []))
+    slices = list(patch(put, deleted, reset=reset).slices(max_bytes))
+    for part in slices:
+        sliced.apply(part)
+    whole.apply(patch(put, deleted, reset=reset))
+    assert values(sliced) == values(whole)
+    assert all(len(part.ids) <= max(1, max_bytes // (8 + 4 * DIM)) for part in slices)
+
+
 def test_table_closes_probe_chains_when_it_shrinks() -> None:
     table = ServingTable(TableShape(name="t", dim=DIM, encoding=Encoding.FP32))
     rng = np.random.default_rng(3)
