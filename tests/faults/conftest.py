@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from benchmarks.faults.processes import Process, Zygote
 from benchmarks.faults.stage import Stage, prepare
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
+from stream.broker import free_port
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +37,29 @@ class Bench:
         """Start a process whose log is its own."""
         log = self.folder / f"{module}-{time.monotonic_ns()}.log"
         return self.zygote.start(module, [str(argument) for argument in arguments], environment, log=log)
+
+    def start_two(self, config: Path, *arguments: object, kills: Mapping[int, str] | None = None) -> list[Process]:
+        """Start two ranks, as torchrun does; `kills` are the points at which ranks end."""
+        port = str(free_port())
+        return [
+            self.start(
+                "trainer",
+                config,
+                *arguments,
+                RANK=str(rank),
+                LOCAL_RANK=str(rank),
+                WORLD_SIZE="2",
+                MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=port,
+                HEADRACE_FAULT=(kills or {}).get(rank, ""),
+            )
+            for rank in range(2)
+        ]
+
+    def train_two(self, config: Path) -> None:
+        """Run two ranks to their end."""
+        for process in self.start_two(config):
+            assert process.wait(120) == 0, process.text()
 
     def train(self, config: Path, *arguments: str, expect: int = 0, **environment: str) -> Process:
         """Run a trainer to its end."""
@@ -69,6 +93,15 @@ class Bench:
             assert status is None, f"ended with {status}: {process.text() if process else ''}"
             assert time.monotonic() < deadline, process.text() if process else "time is over"
             time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def expected_of_two(zygote: Zygote, stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """What two ranks leave that nobody kills."""
+    bench = Bench(zygote=zygote, folder=tmp_path_factory.mktemp("two"))
+    config = stage.config(bench.folder / "expected")
+    bench.train_two(config)
+    return bench.result(config)
 
 
 @pytest.fixture
