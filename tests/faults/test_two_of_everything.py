@@ -1,6 +1,7 @@
 """Two trainers, two publishers, two replicas on one model directory."""
 
 import dataclasses
+import http.client
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.faults.stage import Stage
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
+from stream.broker import free_port
 from tests.faults.conftest import Bench
 
 
@@ -96,3 +98,35 @@ def test_second_publisher_is_refused(bench: Bench, stage: Stage) -> None:
     assert first.wait(30) == -signal.SIGKILL
     third = bench.start("publisher", config, "--once")
     assert third.wait(60) == 0, third.text()
+
+
+def test_two_replicas_follow_one_directory_and_come_up_before_it(bench: Bench, stage: Stage) -> None:
+    config = stage.config(bench.folder / "model")
+    ports = free_port(), free_port()
+    replicas = [bench.start("headrace", "serve", bench.model(config), "--port", port) for port in ports]
+    for replica, port in zip(replicas, ports, strict=True):
+        bench.until(lambda replica=replica: "waiting for the first version" in replica.text(), replica)
+        assert status_of(port, "live") == 200
+        assert status_of(port, "ready") == 503
+    assert not bench.model(config).exists(), "a replica makes nothing"
+    bench.train(config)
+    assert bench.start("publisher", config, "--once").wait(60) == 0
+    for replica, port in zip(replicas, ports, strict=True):
+        bench.until(lambda port=port: status_of(port, "ready") == 200, replica)
+        replica.signal(signal.SIGTERM)
+        assert replica.wait(30) == 0, replica.text()
+
+
+def test_replica_of_a_directory_that_nobody_can_make_is_refused(bench: Bench) -> None:
+    process = bench.start("headrace", "serve", bench.folder / "mdoels" / "model", "--port", 0)
+    assert process.wait(30) == 2, process.text()
+    assert f"{bench.folder / 'mdoels'} is no directory; correct the path" in process.verdict()
+
+
+def status_of(port: int, health: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", f"/v2/health/{health}")
+        return connection.getresponse().status
+    finally:
+        connection.close()

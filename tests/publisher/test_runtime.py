@@ -1,5 +1,7 @@
 """Artefacts of the dense half give the same numbers as the module, also after their weights are swapped."""
 
+import subprocess
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,3 +140,16 @@ def test_program_digest_follows_the_code_and_the_shapes_but_not_the_weights():
     plain = program_digest(randomized(1), WIDTHS)
     assert program_digest(randomized(2), WIDTHS) == plain
     assert program_digest(Doubled(), WIDTHS) != plain
+
+
+@pytest.mark.parametrize("left", [4096, 1_000_000], ids=["for nothing", "not for what it holds"])
+def test_compiled_package_without_space_to_unpack_is_refused(
+    left: int, artefacts: dict[str, bytes], small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A replica then serves another runtime, as for any artefact that does not load.
+    size = len(artefacts[AOT_INDUCTOR]) if left > 4096 else 0
+    subprocess.run(["mount", "-o", f"remount,size={size + left}", str(small_disk)], check=True)
+    monkeypatch.setenv("TMPDIR", str(small_disk))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(DenseRuntimeError, match="does not load here"):
+        loaded(AOT_INDUCTOR, artefacts, randomized(1))
