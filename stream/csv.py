@@ -117,6 +117,10 @@ class CsvReader:
 
     def block(self, number: int) -> bytes:
         """The lines that start in a block, without the header."""
+        with self._file.reading():
+            return self._block(number)
+
+    def _block(self, number: int) -> bytes:
         handle = self._open()
         size = self._options.block_bytes
         first = max(number * size - 1, 0)
@@ -155,9 +159,10 @@ class CsvReader:
         return shown
 
     def _header(self) -> list[str]:
-        handle = self._open()
-        handle.seek(0)
-        line = handle.readline().removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+        with self._file.reading():
+            handle = self._open()
+            handle.seek(0)
+            line = handle.readline().removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
         try:
             names: list[str] = self._parse(line + b"\n", None).schema.names
         except DECODE_ERRORS as error:

@@ -11,17 +11,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 import fsspec
-from fsspec.core import url_to_fs
 
 from stream.cursor import Cursor, PartitionKey
 from stream.errors import FileReplacedError, PositionError, SourceError
 from stream.shuffle import Shuffle, ShuffledReader
 from stream.source import Chunk
+from stream.urls import OPEN_ERRORS, READ_ERRORS, locate, reason
+
+_VERSIONS = ("ETag", "etag", "e_tag", "mtime", "LastModified", "last_modified", "created")
+"""What file systems call what changes with a file."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,11 +46,22 @@ class InputFile:
     def check(self) -> None:
         """Raise FileReplacedError where the file changed since it was listed."""
         try:
-            found = describe_file(self.fs, self.path)
+            with self.reading():
+                found = describe_file(self.fs, self.path)
         except FileNotFoundError:
             raise FileReplacedError(f"file {self.path} was removed while it was read") from None
         if found.digest != self.digest:
             raise FileReplacedError(f"file {self.path} was replaced while it was read: start over, or restore it")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Name the file in what reading it may raise, unless it is not there."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except READ_ERRORS as error:
+            raise SourceError(f"{self.path} cannot be read: {reason(error)}") from None
 
 
 def list_files(path: str, suffix: str | tuple[str, ...]) -> tuple[InputFile, ...]:
@@ -57,11 +72,11 @@ def list_files(path: str, suffix: str | tuple[str, ...]) -> tuple[InputFile, ...
     files: list[InputFile] = []
     for part in path.split(","):
         try:
-            fs, inner = url_to_fs(part)
+            fs, inner = locate(part)
             found = _matches(fs, inner, suffix)
             files += [describe_file(fs, name) for name in found]
-        except (OSError, ValueError, ImportError) as error:
-            raise SourceError(f"input path {part!r} cannot be listed: {error}") from None
+        except OPEN_ERRORS as error:
+            raise SourceError(f"input path {part!r} cannot be listed: {reason(error)}") from None
         if not found:
             raise SourceError(f"input path {part!r} matches no file")
     return tuple(sorted(files, key=lambda file: file.path))
@@ -81,7 +96,7 @@ def describe_file(fs: fsspec.AbstractFileSystem, path: str) -> InputFile:
     """The file as it is now; raise OSError where it cannot be found."""
     fs.invalidate_cache(path)
     info = fs.info(path)
-    version = next((info[key] for key in ("ETag", "etag", "mtime", "LastModified", "created") if info.get(key)), "")
+    version = next((info[key] for key in _VERSIONS if info.get(key)), "")
     text = f"{path}\n{info['size']}\n{version}"
     digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
     return InputFile(path=path, fs=fs, size=int(info["size"]), digest=digest)

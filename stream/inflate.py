@@ -7,6 +7,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from stream.errors import SourceError
+from stream.urls import READ_ERRORS
 
 CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 """By the end of a file's name."""
@@ -42,7 +43,7 @@ class Inflated:
     def _more(self) -> None:
         try:
             data = bytes(self._stream.read(_STEP))
-        except (OSError, pa.ArrowException) as error:
+        except (pa.ArrowException, *READ_ERRORS) as error:
             raise SourceError(f"{self._path} is no readable {self._codec} file: {error}") from None
         self._ended = not data
         drop = max(0, min(self._at - self._first, len(self._held)) - _KEPT)

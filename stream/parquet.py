@@ -17,6 +17,7 @@ from stream.files import FileSource, InputFile, Reading, list_files
 from stream.hive import PathColumns, path_columns
 from stream.missing import require_columns
 from stream.source import Chunk
+from stream.urls import READ_ERRORS, reason
 
 _ROWS_PER_CHUNK = 65_536
 
@@ -75,9 +76,9 @@ class ParquetReader:
             self._handle = self._file.open()
             try:
                 self._parquet = pq.ParquetFile(self._handle)
-            except (pa.ArrowException, OSError) as error:
+            except (pa.ArrowException, *READ_ERRORS) as error:
                 self.close()
-                raise SourceError(f"{self._file.path} is no readable Parquet file: {error}") from None
+                raise SourceError(f"{self._file.path} is no readable Parquet file: {reason(error)}") from None
         return self._parquet
 
     def read(self, start: Cursor) -> Chunk:
@@ -91,8 +92,8 @@ class ParquetReader:
                 left = row - self._skipped
                 self._skipped += min(left, rows.num_rows)
                 rows = rows.slice(left) if left < rows.num_rows else next(self._batches, None)
-        except (pa.ArrowException, OSError) as error:
-            raise SourceError(f"{self._file.path} row group {group} cannot be read: {error}") from None
+        except (pa.ArrowException, *READ_ERRORS) as error:
+            raise SourceError(f"{self._file.path} row group {group} cannot be read: {reason(error)}") from None
         count = 0 if rows is None else rows.num_rows
         if not count and row < self._rows[group]:
             raise SourceError(f"{self._file.path} row group {group} ends before row {row} of {self._rows[group]}")

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from stream.errors import ReplayError, SourceError
 from stream.files import InputFile, list_files
 from stream.missing import require_columns
+from stream.urls import READ_ERRORS
 
 _RUN_ROWS = 1 << 20
 _BATCH_ROWS = 16_384
@@ -93,7 +94,7 @@ def _names(file: InputFile) -> list[str]:
         with file.open() as handle, pq.ParquetFile(handle) as parquet:
             names: list[str] = parquet.schema_arrow.names
             return names
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, *READ_ERRORS) as error:
         raise ReplayError(f"{file.path} is no readable Parquet file: {error}") from None
 
 
@@ -108,7 +109,7 @@ def _read_batches(file: InputFile, columns: Sequence[str] | None) -> Iterator[pa
     try:
         with file.open() as handle, pq.ParquetFile(handle) as parquet:
             yield from parquet.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, *READ_ERRORS) as error:
         raise ReplayError(f"{file.path} is no readable Parquet file: {error}") from None
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import fsspec
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from fsspec.core import url_to_fs
 
 from protos import data_pb2
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.errors import WriteError
+from stream.urls import OPEN_ERRORS, READ_ERRORS, locate, reason
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 PARQUET, CSV, ODPS = "parquet", "csv", "odps"
 
@@ -44,6 +48,19 @@ def write_rows(path: str, batches: Iterable[pa.RecordBatch], config: EasyRecConf
     return _write_file(path, first.schema, rows, form)
 
 
+class _Bytes(io.RawIOBase):
+    """Hands bytes on: Arrow's writers give buffers of signed bytes, which not every file system takes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer) -> int:
+        return self._file.write(bytes(data))
+
+
 def form_of(path: str, config: EasyRecConfig) -> str:
     """The format of an output path.
 
@@ -69,13 +86,13 @@ def _write_file(path: str, schema: pa.Schema, rows: Iterable[pa.RecordBatch], fo
             fs.makedirs(folder, exist_ok=True)
         try:
             with fs.open(staged, "wb") as file:
-                count = _fill(_CREATE[form](file, schema), rows)
+                count = _fill(_CREATE[form](_Bytes(file), schema), rows)
             fs.mv(staged, target)
         finally:
             if fs.exists(staged):
                 fs.rm(staged)
-    except OSError as error:
-        raise WriteError(f"{path} cannot be written: {error}") from error
+    except READ_ERRORS as error:
+        raise WriteError(f"{path} cannot be written: {reason(error)}") from error
     return count
 
 
@@ -95,10 +112,11 @@ _CREATE: dict[str, Callable[[object, pa.Schema], _Sink]] = {PARQUET: pq.ParquetW
 
 def _locate(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
     try:
-        fs, target = url_to_fs(path)
-    except (OSError, ValueError, ImportError) as error:
-        raise WriteError(f"{path} cannot be written: {error}") from None
-    if fs.isdir(target):
+        fs, target = locate(path)
+        folder = fs.isdir(target)
+    except OPEN_ERRORS as error:
+        raise WriteError(f"{path} cannot be written: {reason(error)}") from None
+    if folder:
         raise WriteError(f"{path} is a folder; name a file in it")
     return fs, target
 

@@ -70,7 +70,7 @@ class Catalogue:
             if _versions(listed) == _versions(self._listed):
                 return
             tables = _load(self._options, listed)
-        except (SamplerError, OSError) as error:
+        except SamplerError as error:
             self._failures += 1
             logger.warning("sampler kept=old failures=%d error=%s", self._failures, error)
             return

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from fsspec.core import url_to_fs
-
 from features.errors import SamplerError
 from features.sampling.lines import Lines, lines_of_rows, lines_of_text
 from stream.errors import SourceError
 from stream.files import InputFile, describe_file
 from stream.odps_table import SCHEME, OdpsOptions
+from stream.urls import OPEN_ERRORS, READ_ERRORS, locate, reason
 
 OpenOdps = Callable[[], OdpsOptions]
 """Reads the account; called only where a path names a table."""
@@ -37,8 +36,8 @@ def list_path(path: str, *, delimiter: str, odps: OpenOdps) -> Listed:
         if path.startswith(SCHEME):
             return _list_table(path, odps())
         return _list_files(path, delimiter)
-    except (OSError, ValueError, ImportError, SourceError) as error:
-        raise SamplerError(f"sampler file {path!r} cannot be read: {error}") from None
+    except (*OPEN_ERRORS, SourceError) as error:
+        raise SamplerError(f"sampler file {path!r} cannot be read: {reason(error)}") from None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,8 +53,11 @@ class _Files:
         """Of all files behind the header of the first."""
         parts = []
         for number, file in enumerate(self.files):
-            with file.fs.open(file.path, "rb") as handle:
-                data: bytes = handle.read()
+            try:
+                with file.fs.open(file.path, "rb") as handle:
+                    data: bytes = handle.read()
+            except READ_ERRORS as error:
+                raise SamplerError(f"sampler file {file.path!r} cannot be read: {error}") from None
             body = data if number == 0 else data.partition(b"\n")[2]
             parts.append(body if body.endswith(b"\n") else body + b"\n")
         path = self.files[0].path
@@ -63,7 +65,7 @@ class _Files:
 
 
 def _list_files(path: str, delimiter: str) -> _Files:
-    fs, inner = url_to_fs(path)
+    fs, inner = locate(path)
     if not path.endswith("/"):
         return _Files(files=(describe_file(fs, inner),), delimiter=delimiter)
     found = sorted(name for name in fs.ls(inner, detail=False) if fs.isfile(name))
