@@ -13,6 +13,7 @@ CheckpointError
 │   └── FencedError            a newer producer took over: this one must stop
 ├── ChainError                 the log or a base is refused; `flaw` says why, `path` where
 ├── LockedError                another process holds the lock of this model directory
+├── NoLockError                there is no place for a lock: the configuration has to name one
 ├── InvalidRowsError           rows that break the rules of `TableRows`
 └── EncodingError              rows that a published encoding cannot hold
 """
@@ -90,6 +91,10 @@ class ChainError(CheckpointError):
 
 class LockedError(CheckpointError):
     """Another process holds the lock."""
+
+
+class NoLockError(CheckpointError):
+    """There is no place for a lock; the configuration has to name one."""
 
 
 class InvalidRowsError(CheckpointError):

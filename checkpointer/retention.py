@@ -2,7 +2,7 @@
 
 import logging
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +72,21 @@ class Collected:
     blobs: int = 0
 
 
+def compact_if_due(store: Store, options: RetentionOptions) -> None:
+    """Write a base of each marked commit since the last base, and of the newest when the deltas have grown enough."""
+    steps = plan(store, None)
+    for commit in steps.commits:
+        if commit.kept:
+            compact(store, commit.seq, seen_window_ms=options.seen_window_ms)
+    if base_needed(steps, options.compact_after_commits, options.compact_after_bytes_ratio):
+        compact(store, steps.target.seq, seen_window_ms=options.seen_window_ms)
+
+
+def compact_newest(store: Store, options: RetentionOptions) -> None:
+    """Write a base of the newest commit, due or not."""
+    compact(store, seen_window_ms=options.seen_window_ms)
+
+
 def maintain(
     store: Store,
     lock_dir: str | Path,
@@ -82,26 +97,17 @@ def maintain(
     published: int | None = None,
     pinned: Collection[int] = (),
     faults: FaultPoints = NO_FAULTS,
+    compacting: Callable[[Store, RetentionOptions], None] = compact_if_due,
 ) -> Collected:
-    """Compact if it is time to, then collect garbage, under the one lock for both. Raises LockedError.
+    """Compact, by default if it is time to, then collect garbage, under the one lock for both. Raises LockedError.
 
     `published` is the newest published commit: later ones are never collected. None: nobody publishes.
     """
     with maintenance(lock_dir, holder):
         if chain.latest_by_hint(store) is None:
             return Collected()
-        compact_if_due(store, options)
+        compacting(store, options)
         return collect_garbage(store, options, now_ms=now_ms, published=published, pinned=pinned, faults=faults)
-
-
-def compact_if_due(store: Store, options: RetentionOptions) -> None:
-    """Write a base of each marked commit since the last base, and of the newest when the deltas have grown enough."""
-    steps = plan(store, None)
-    for commit in steps.commits:
-        if commit.kept:
-            compact(store, commit.seq, seen_window_ms=options.seen_window_ms)
-    if base_needed(steps, options.compact_after_commits, options.compact_after_bytes_ratio):
-        compact(store, steps.target.seq, seen_window_ms=options.seen_window_ms)
 
 
 def collect_garbage(

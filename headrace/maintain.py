@@ -4,18 +4,19 @@ import socket
 import time
 import uuid
 
+from checkpointer.bases import list_bases, read_base
 from checkpointer.commit import Commit
-from checkpointer.compact import compact
 from checkpointer.local_store import LocalStore
-from checkpointer.lock import TRAINER_LOCK, acquire, lock_directory, maintenance
-from checkpointer.retention import RetentionOptions, collect_garbage
+from checkpointer.lock import TRAINER_LOCK, acquire
+from checkpointer.log import CommitLog
+from checkpointer.maintenance import maintain_model
+from checkpointer.retention import compact_newest
 from checkpointer.revert import revert
 from checkpointer.store import Store
 from checkpointer.writer import WriterOptions
 from headrace import __version__
 from headrace.errors import UsageError
 from protos.pipeline_pb2 import EasyRecConfig
-from publisher.versions import list_versions
 
 
 def compact_now(store: Store, config: EasyRecConfig, *, now_ms: int) -> dict[str, int]:
@@ -23,14 +24,10 @@ def compact_now(store: Store, config: EasyRecConfig, *, now_ms: int) -> dict[str
 
     LockedError when the publisher or the trainer is at it.
     """
-    lock_dir = lock_directory(config.checkpoint_config.lock_dir, store)
-    if not lock_dir:
-        raise UsageError(f"{store.url} is not local; pass --config CONFIG with checkpoint_config.lock_dir")
-    options = RetentionOptions.of(config)
-    versions = list_versions(store)
-    with maintenance(lock_dir, "headrace log compact"):
-        base = compact(store, seen_window_ms=options.seen_window_ms)
-        gone = collect_garbage(store, options, now_ms=now_ms, published=versions[-1] if versions else None)
+    if CommitLog(store).head() is None:
+        raise UsageError(f"{store.url} holds no commit yet; train first, or check the path")
+    gone = maintain_model(store, config, now_ms=now_ms, holder="headrace log compact", compacting=compact_newest)
+    base = read_base(store, list_bases(store)[-1])
     removed = {"removed_commits": gone.commits, "removed_bases": gone.bases, "removed_blobs": gone.blobs}
     return {"base": base.seq, "bytes": base.bytes, **removed}
 

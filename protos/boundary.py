@@ -34,6 +34,7 @@ _BAD_INPUT: dict[str, tuple[str, ...]] = {
     "features.errors": ("FeatureConfigError",),
     "recmodels.errors": ("ModelConfigError",),
     "trainer.errors": ("TrainerConfigError",),
+    "checkpointer.errors": ("NoLockError",),
     "publisher.errors": ("PublisherConfigError", "KeyFileError"),
     "headrace.errors": ("UsageError",),
 }

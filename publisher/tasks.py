@@ -6,21 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkpointer.errors import LockedError
-from checkpointer.lock import lock_directory
 from checkpointer.log import CommitLog
-from checkpointer.retention import RetentionOptions, maintain
+from checkpointer.maintenance import maintain_model
 from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
 from publisher.artefacts import compiled_already, store_artefact
 from publisher.bases import build_base
 from publisher.contract import Contract
-from publisher.errors import PublisherConfigError, PublisherError
+from publisher.errors import PublisherError
 from publisher.export.build import build_dense_half
 from publisher.export.compile import compile_dense, program_digest
 from publisher.export.host import this_host
 from publisher.export.runtime import AOT_INDUCTOR
 from publisher.options import PublishOptions
-from publisher.versions import list_versions
 
 logger = logging.getLogger(__name__)
 
@@ -42,16 +40,8 @@ def run_task(config: EasyRecConfig, store: Store, task: str, arguments: list[str
 
 def maintain_log(config: EasyRecConfig, store: Store, clock_ms: Callable[[], int]) -> None:
     """Compact the commit log and collect garbage, unless somebody else is at it."""
-    lock_dir = lock_directory(config.checkpoint_config.lock_dir, store)
-    if not lock_dir:
-        raise PublisherConfigError(
-            f"set checkpoint_config.lock_dir: {store.url} is not local, and compaction needs a lock"
-        )
-    options = RetentionOptions.of(config)
-    versions = list_versions(store)
-    published = versions[-1] if versions else None
     try:
-        maintain(store, lock_dir, options, now_ms=clock_ms(), holder=f"publisher of {store.url}", published=published)
+        maintain_model(store, config, now_ms=clock_ms(), holder=f"publisher of {store.url}")
     except LockedError as error:
         logger.info("log is being maintained already: %s", error)
 

@@ -13,12 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkpointer.errors import LockedError
-from checkpointer.lock import lock_directory
+from checkpointer.maintenance import maintain_model
 from checkpointer.open_store import StoreOptions, open_store
-from checkpointer.retention import RetentionOptions, maintain
-from checkpointer.store import Store
 from protos.load import load_config
-from protos.pipeline_pb2 import EasyRecConfig
 
 logger = logging.getLogger(__name__)
 
@@ -59,18 +56,6 @@ def start_child(config_path: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "trainer.upkeep", config_path], stdin=subprocess.DEVNULL)
 
 
-def tidy(config: EasyRecConfig, store: Store, *, now_ms: int) -> None:
-    """Compact when due and collect what nothing needs; what is not published yet stays."""
-    options = RetentionOptions.of(config)
-    numbers = [int(name) for folder in store.folders("versions") if (name := folder.rsplit("/", 1)[1]).isdigit()]
-    directory = lock_directory(config.checkpoint_config.lock_dir, store)
-    published = max(numbers, default=None)
-    try:
-        maintain(store, directory, options, now_ms=now_ms, holder=f"trainer of {store.url}", published=published)
-    except LockedError as error:
-        logger.info("the log is being tidied already: %s", error)
-
-
 def _is_held(path: Path) -> bool:
     try:
         with path.open("rb") as file:
@@ -88,7 +73,10 @@ def main(arguments: list[str]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     config = load_config(arguments[0])
     store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
-    tidy(config, store, now_ms=time.time_ns() // 1_000_000)
+    try:
+        maintain_model(store, config, now_ms=time.time_ns() // 1_000_000, holder=f"trainer of {store.url}")
+    except LockedError as error:
+        logger.info("the log is being tidied already: %s", error)
 
 
 if __name__ == "__main__":
