@@ -15,6 +15,7 @@ from features import FeatureSet, create_features
 from features.readers import readers
 from features.sampling.draw import Draw
 from features.sampling.maker import open_maker
+from features.text_form import COLUMN, as_texts
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.wrappers import PredictWrapper
 from stream import open_source
@@ -74,12 +75,14 @@ def predict(
     path: str,
     columns: tuple[str, ...] = (),
     reserved: tuple[str, ...] = (),
+    explain: bool = False,
     seq: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the `reserved` columns of the input beside the predictions (all, or `columns`), batch by batch.
 
     ALL_COLUMNS in the first place of `reserved` stands for all columns; ALL_EFFECTIVE_COLUMNS for those that features
-    need. A prediction replaces a reserved column of its name.
+    need. A prediction replaces a reserved column of its name. `explain` adds what features made
+    (features/text_form.py).
     """
     features = create_features(config)
     workers = Workers(Rank())
@@ -95,7 +98,9 @@ def predict(
                 continue
             predictions = wrapper(features.parse(rows, labels=False))
             kept = {name: rows.column(name) for name in (rows.schema.names if everything else reserved)}
-            yield pa.RecordBatch.from_pydict(kept | {name: _column(value) for name, value in predictions.items()})
+            told = {COLUMN: as_texts(features, rows)} if explain else {}
+            found = {name: _column(value) for name, value in predictions.items()}
+            yield pa.RecordBatch.from_pydict(kept | found | told)
     finally:
         workers.close()
 

@@ -40,6 +40,9 @@ def add(commands: Commands) -> None:
         help="input columns to keep, separated by commas; ALL_COLUMNS; ALL_EFFECTIVE_COLUMNS: what features need",
     )
     predict.add_argument("--columns", default="", metavar="NAMES", help="only these predictions, separated by commas")
+    predict.add_argument(
+        "--features", action="store_true", help="add a column __features__: what each feature made of the row"
+    )
     export = add_command(
         commands,
         "export",
@@ -86,6 +89,7 @@ def run_predict(args: argparse.Namespace, out: TextIO) -> int:
         path=args.input,
         columns=_names(args.columns),
         reserved=_names(args.reserve),
+        explain=args.features,
         seq=args.seq,
     )
     rows = write_rows(args.output, batches, config, args.format)

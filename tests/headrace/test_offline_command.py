@@ -63,11 +63,14 @@ def test_train_evaluate_predict_export_and_publish(trained: Path, tmp_path: Path
     evaluated = json.loads(headrace("evaluate", trained, "--input", rows, "--json").stdout)
     assert evaluated["rows"] == ROWS
 
-    ran = headrace("predict", trained, "--input", rows, "--output", tmp_path / "scores.parquet", "--reserve", "event")
+    ran = headrace(
+        "predict", trained, "--input", rows, "--output", tmp_path / "scores.parquet", "--reserve", "event", "--features"
+    )
     assert ran.returncode == 0, ran.stderr
-    scores = pq.read_table(tmp_path / "scores.parquet")
+    scores = pq.read_table(output)
     assert scores.column("event").to_pylist() == [str(row) for row in range(ROWS)]
     assert scores.schema.field("probs").type == pa.float32()
+    assert scores.column("__features__")[0].as_py().startswith("user_id:")
 
     assert headrace("export", trained, "--plain", "--output", tmp_path / "exported").returncode == 0
     table = pq.read_table(tmp_path / "exported" / "tables" / "user_id_emb.parquet")
