@@ -22,9 +22,7 @@ from publisher.signing import Signature, Signer, Verifier
 
 def encode_version(version: ServingVersion, signer: Signer | None) -> bytes:
     """Serialize a manifest, signed where there is a signer."""
-    body: dict[str, object] = {"format": FORMAT, **asdict(version)}
-    signature = signer.sign(canonical(body)) if signer else None
-    return canonical({**body, "signature": asdict(signature) if signature else None})
+    return _signed({"format": FORMAT, **asdict(version)}, signer)
 
 
 def decode_version(payload: bytes, what: str, verifier: Verifier | None) -> ServingVersion:
@@ -32,29 +30,44 @@ def decode_version(payload: bytes, what: str, verifier: Verifier | None) -> Serv
     fields = Fields.parse(payload, what)
     _check_format(fields, what)
     if verifier is not None:
-        found = fields.optional_nested("signature")
-        signature = Signature(key=found.text("key"), value=found.text("value")) if found else None
-        verifier.verify(canonical(fields.without("signature")), signature, what)
+        _verify(fields, fields.optional_nested("signature"), verifier, what)
     version = _version(fields)
     _check_deltas(version, what)
     return version
 
 
-def encode_pointer(pointer: Pointer) -> bytes:
-    """Serialize a pointer."""
-    return canonical({"format": FORMAT, **asdict(pointer)})
+def _signed(body: dict[str, object], signer: Signer | None) -> bytes:
+    signature = signer.sign(canonical(body)) if signer else None
+    return canonical({**body, "signature": asdict(signature) if signature else None})
 
 
-def decode_pointer(payload: bytes, what: str) -> Pointer:
-    """Parse a pointer."""
+def _verify(fields: Fields, found: Fields | None, verifier: Verifier, what: str) -> None:
+    signature = Signature(key=found.text("key"), value=found.text("value")) if found else None
+    verifier.verify(canonical(fields.without("signature")), signature, what)
+
+
+def encode_pointer(pointer: Pointer, signer: Signer | None = None) -> bytes:
+    """Serialize a pointer, signed where there is a signer."""
+    return _signed({"format": FORMAT, **asdict(pointer)}, signer)
+
+
+def decode_pointer(payload: bytes, what: str, verifier: Verifier | None = None) -> Pointer:
+    """Parse a pointer, and verify it where there is a key."""
     fields = Fields.parse(payload, what)
     _check_format(fields, what)
+    if verifier is not None:
+        _verify(fields, fields.added_nested("signature"), verifier, what)
     return Pointer(
         version=fields.integer("version"),
         digest=fields.text("digest"),
         generation=fields.integer("generation"),
         swapped_ms=fields.integer("swapped_ms"),
     )
+
+
+def is_signed(payload: bytes, what: str) -> bool:
+    """Whether a pointer carries a signature, of whatever key."""
+    return Fields.parse(payload, what).added_nested("signature") is not None
 
 
 def encode_pin(pin: Pin) -> bytes:

@@ -23,7 +23,8 @@ class Reason(StrEnum):
     CORRUPT = "corrupt"  # other bytes than its digest says, or not decodable
     FORMAT = "format"  # written by a newer or another program
     FOREIGN = "foreign"  # another chain, name or key than asked for
-    UNSIGNED = "unsigned"  # a key is configured, the manifest carries no signature
+    UNSIGNED = "unsigned"  # a key is configured, the manifest or the pointer carries no signature
+    REPLAYED = "replayed"  # a pointer from before one that was seen
     BROKEN_CHAIN = "broken_chain"  # deltas that do not follow one another
     CONTRACT = "contract"  # another serving contract than the reader's
 

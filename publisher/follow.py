@@ -208,10 +208,10 @@ class Publisher:
         if moved is not None:
             self._around.metrics.swaps.inc()
             self._around.metrics.served.set(moved.version)
-            self._around.notifier.notify(Notification(version=moved.version, digest=moved.digest))
+            self._around.notifier.notify(Notification.of(moved))
 
     def _advance(self, last: Published) -> Pointer | None:
-        return advance(self._store, last.target, self._around.clock_ms)
+        return advance(self._store, last.target, self._around.clock_ms, signer=self._around.signer)
 
     def _refuse(self, head: Commit, refusals: list[Refusal]) -> None:
         for refusal in refusals:

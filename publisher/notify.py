@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from publisher.errors import Reason, VersionError
 from publisher.fields import Fields, canonical
+from publisher.manifest import Pointer
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +20,11 @@ class Notification:
 
     version: int
     digest: str
+
+    @classmethod
+    def of(cls, pointer: Pointer) -> "Notification":
+        """Tell of a pointer."""
+        return cls(version=pointer.version, digest=pointer.digest)
 
     def encode(self) -> bytes:
         """Serialize.

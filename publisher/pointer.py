@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from checkpointer.errors import ConflictError
 from checkpointer.store import Store
-from publisher.codec import decode_pin, decode_pointer, encode_pin, encode_pointer
+from publisher.codec import decode_pin, decode_pointer, encode_pin, encode_pointer, is_signed
 from publisher.errors import Reason, VersionError
 from publisher.manifest import PIN, POINTER, Pin, Pointer, manifest_path
-from publisher.signing import Verifier
-from publisher.versions import fetch, list_versions, read_pointer, read_version
+from publisher.signing import Signer
+from publisher.versions import fetch, list_versions, read_version
 
 logger = logging.getLogger(__name__)
 
@@ -32,34 +32,58 @@ def read_pin(store: Store) -> Pin | None:
     return None if payload is None else decode_pin(payload, PIN)
 
 
-def advance(store: Store, target: Target, clock_ms: Clock) -> Pointer | None:
-    """Point at a newer version; None where a pin holds the pointer, or it is there or further already."""
+def advance(store: Store, target: Target, clock_ms: Clock, *, signer: Signer | None = None) -> Pointer | None:
+    """Point at a newer version; None where a pin holds the pointer, or it is there or further already.
+
+    A publisher with a key does not believe a pointer that it has not signed, and points anew.
+    """
     while True:
         payload = fetch(store, POINTER)
         current = None if payload is None else decode_pointer(payload, POINTER)
         # The pin is read after the pointer: a rollback writes it before it moves the pointer, so either it is seen
         # here, or the pointer is no longer what was read.
-        if read_pin(store) is not None or (current is not None and current.version >= target.version):
+        there = current is not None and current.version >= target.version and _believed(payload, signer)
+        if read_pin(store) is not None or there:
             return None
-        moved = _swap(store, payload, current, target, clock_ms)
+        moved = _swap(store, payload, current, target, clock_ms, signer)
         if moved is not None:
             return moved
 
 
-def rollback(store: Store, version: int | None, clock_ms: Clock, *, verifier: Verifier | None = None) -> Pointer:
-    """Serve an older version, by default the one before, and pin it until `resume`."""
-    current = read_pointer(store)
-    if current is None:
+def _believed(payload: bytes | None, signer: Signer | None) -> bool:
+    if payload is None or signer is None:
+        return payload is not None
+    try:
+        decode_pointer(payload, POINTER, signer.verifier)
+    except VersionError as error:
+        logger.error("pointer is written anew: %s", error)
+        return False
+    return True
+
+
+def rollback(store: Store, version: int | None, clock_ms: Clock, *, signer: Signer | None = None) -> Pointer:
+    """Serve an older version, by default the one before, and pin it until `resume`.
+
+    Where the pointer is signed it must be signed again: replicas with a key refuse any other.
+    """
+    payload = fetch(store, POINTER)
+    if payload is None:
         raise VersionError(Reason.MISSING, f"nothing is served from {store.url} yet: there is nothing to roll back")
-    chosen = version if version is not None else _before(store, current.version)
-    read_version(store, chosen, verifier=verifier)
+    if signer is None and is_signed(payload, POINTER):
+        raise VersionError(
+            Reason.UNSIGNED,
+            f"the pointer of {store.url} is signed, and replicas may refuse one that is not: "
+            "give --config with publish_config.signing_key_file",
+        )
+    chosen = version if version is not None else _before(store, decode_pointer(payload, POINTER).version)
+    read_version(store, chosen, verifier=signer.verifier if signer else None)
     digest = hashlib.sha256(store.get(manifest_path(chosen))).hexdigest()
     _pin(store, Pin(version=chosen, pinned_ms=clock_ms()))
     while True:
-        payload = fetch(store, POINTER)
-        current = None if payload is None else decode_pointer(payload, POINTER)
+        found = fetch(store, POINTER)
+        current = None if found is None else decode_pointer(found, POINTER)
         # Also where it points there already: a publisher that read the pointer before the pin must lose its swap.
-        moved = _swap(store, payload, current, Target(version=chosen, digest=digest), clock_ms)
+        moved = _swap(store, found, current, Target(version=chosen, digest=digest), clock_ms, signer)
         if moved is not None:
             logger.warning("rolled back version=%d from=%s", chosen, current.version if current else None)
             return moved
@@ -73,7 +97,12 @@ def resume(store: Store) -> bool:
 
 
 def _swap(
-    store: Store, payload: bytes | None, current: Pointer | None, target: Target, clock_ms: Clock
+    store: Store,
+    payload: bytes | None,
+    current: Pointer | None,
+    target: Target,
+    clock_ms: Clock,
+    signer: Signer | None,
 ) -> Pointer | None:
     fresh = Pointer(
         version=target.version,
@@ -82,7 +111,7 @@ def _swap(
         swapped_ms=clock_ms(),
     )
     try:
-        store.compare_and_swap(POINTER, payload, encode_pointer(fresh), point="publish.pointer")
+        store.compare_and_swap(POINTER, payload, encode_pointer(fresh, signer), point="publish.pointer")
     except ConflictError:
         return None
     return fresh

@@ -13,10 +13,11 @@ from publisher.background import Background, Children
 from publisher.contract import Contract
 from publisher.follow import Publisher, Surroundings
 from publisher.lock import publisher_lock
+from publisher.manifest import Pointer
 from publisher.metrics import PublisherMetrics
-from publisher.notify import KafkaNotifier, NoNotifier, Notifier
+from publisher.notify import KafkaNotifier, NoNotifier, Notification, Notifier
 from publisher.options import PublishOptions
-from publisher.pointer import resume
+from publisher.pointer import resume, rollback
 from publisher.signing import Signer
 from stream.kafka_client import client_settings
 from stream.kafka_options import KafkaOptions
@@ -57,6 +58,17 @@ def follow(
             _loop(Publisher(store, contract, options, around), options, how.once, stop, metrics)
         finally:
             _close(background, notifier)
+
+
+def roll_back(config: EasyRecConfig, store: Store, version: int | None, clock_ms: Callable[[], int]) -> Pointer:
+    """Serve an older version, signed and told to replicas as `publish_config` says (publisher/pointer.py)."""
+    options = PublishOptions.from_proto(config)
+    signer = Signer.load(options.signing_key_file) if options.signing_key_file else None
+    notifier = _notifier(config, options, PublisherMetrics())
+    pointer = rollback(store, version, clock_ms, signer=signer)
+    notifier.notify(Notification.of(pointer))
+    notifier.close()
+    return pointer
 
 
 def _loop(

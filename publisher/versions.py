@@ -55,10 +55,10 @@ def fetch(store: Store, path: str) -> bytes | None:
         return None
 
 
-def read_pointer(store: Store) -> Pointer | None:
+def read_pointer(store: Store, *, verifier: Verifier | None = None) -> Pointer | None:
     """Read which version is served; None before the first one."""
     payload = fetch(store, POINTER)
-    return None if payload is None else decode_pointer(payload, POINTER)
+    return None if payload is None else decode_pointer(payload, POINTER, verifier)
 
 
 def read_version(
@@ -79,7 +79,7 @@ def read_version(
 
 def read_current(store: Store, *, verifier: Verifier | None = None) -> ServingVersion | None:
     """Read the version that is served; None before the first one."""
-    pointer = read_pointer(store)
+    pointer = read_pointer(store, verifier=verifier)
     if pointer is None:
         return None
     return read_version(store, pointer.version, verifier=verifier, digest=pointer.digest)

@@ -31,6 +31,11 @@ def add(commands: Commands) -> None:
     )
     add_model_dir(rollback)
     rollback.add_argument("seq", metavar="SEQ", type=at_least(1), nargs="?")
+    rollback.add_argument(
+        "--config",
+        metavar="CONFIG",
+        help="sign with its signing_key_file, and tell replicas on its notify_topic",
+    )
 
 
 def run_publish(args: argparse.Namespace, out: TextIO) -> int:
@@ -47,9 +52,12 @@ def run_publish(args: argparse.Namespace, out: TextIO) -> int:
 def run_rollback(args: argparse.Namespace, out: TextIO) -> int:
     """Move the pointer back and pin it."""
     from headrace.model_dir import open_model_dir
-    from publisher.pointer import rollback
+    from protos.load import load_config
+    from protos.pipeline_pb2 import EasyRecConfig
+    from publisher.run import roll_back
 
-    pointer = rollback(open_model_dir(args), args.seq, lambda: time.time_ns() // 1_000_000)
+    config = load_config(args.config) if args.config else EasyRecConfig()
+    pointer = roll_back(config, open_model_dir(args), args.seq, lambda: time.time_ns() // 1_000_000)
     resume = "to go on, stop the publisher and start headrace publish CONFIG --resume"
     out.write(f"serving version {pointer.version}, pinned; {resume}\n")
     return 0

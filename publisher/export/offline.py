@@ -55,7 +55,7 @@ def export_model(
     base = build_base(log, target, commit.seq, contract.tables, options.encoding)
     writer = VersionWriter(target, contract, options.encoding, signer=signer, clock_ms=clock_ms)
     published = writer.start(base, None, material)
-    advance(target, published.target, clock_ms)
+    advance(target, published.target, clock_ms, signer=signer)
     logger.info("exported seq=%d rows=%d to=%s", commit.seq, base.rows, out_dir)
     return published
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from checkpointer.errors import StoreError
 from checkpointer.store import Store
-from publisher.errors import DenseRuntimeError, PublisherError, VersionError
+from publisher.errors import DenseRuntimeError, PublisherError, Reason, VersionError
 from publisher.export.host import Host
 from publisher.export.runtime import State
 from publisher.manifest import Plan, Pointer, ServingVersion
@@ -72,6 +72,7 @@ class Follower:
         self._pause = pause
         self._dense = DenseLoader(store, host)
         self._seen: Pointer | None = None
+        self._generation = 0
         self._failure: Failure | None = None
         # Its tables equal those of the current side; its weights and number may be older.
         self._idle: Side | None = None
@@ -86,12 +87,13 @@ class Follower:
         pointer: Pointer | None = None
         before = self._switch.current
         try:
-            pointer = read_pointer(self._store)
+            pointer = read_pointer(self._store, verifier=self._verifier)
             if pointer is None:
                 self._wait_for_first()
                 return False
             if pointer == self._seen or self._waits(pointer):
                 return False
+            self._refuse_replayed(pointer)
             self._follow(pointer)
         except StoreError as error:
             self._fail(pointer, "storage", error)
@@ -102,6 +104,16 @@ class Follower:
             return False
         self._seen, self._failure = pointer, None
         return self._switch.current is not before
+
+    def _refuse_replayed(self, pointer: Pointer) -> None:
+        """With a key, who can write to the store must not bring back what was served before."""
+        if self._verifier is not None and pointer.generation < self._generation:
+            raise VersionError(
+                Reason.REPLAYED,
+                f"the pointer is number {pointer.generation}, and number {self._generation} was seen already: roll "
+                "back with headrace rollback; where the model directory was made anew, restart the replica",
+            )
+        self._generation = pointer.generation
 
     def _wait_for_first(self) -> None:
         if not self._waiting:

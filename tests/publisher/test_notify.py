@@ -5,8 +5,10 @@ import time
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from protos.load import parse_config
 from publisher.errors import Reason, VersionError
 from publisher.notify import KafkaNotifier, Notification
+from publisher.run import roll_back
 from stream.broker import free_port
 
 FIRST = Notification(version=1, digest="ab" * 32)
@@ -20,11 +22,28 @@ def test_notifications_arrive_in_order(embedded_broker):
     notifier.notify(FIRST)
     notifier.notify(SECOND)
     notifier.close()
-    consumer = Consumer({"bootstrap.servers": embedded_broker.bootstrap, "group.id": "x", "log_level": 0})
+    assert arrived(embedded_broker, topic, 2) == [FIRST, SECOND] and not lost
+
+
+def arrived(broker, topic: str, count: int) -> list[Notification]:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "x", "log_level": 0})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found = [Notification.decode(message.value()) for message in consumer.consume(2, timeout=20)]
+    found = [Notification.decode(message.value()) for message in consumer.consume(count, timeout=20)]
     consumer.close()
-    assert found == [FIRST, SECOND] and not lost
+    return found
+
+
+def test_rollback_is_told_like_a_publish(bench, config_text, embedded_broker):
+    bench.trainer.base()
+    follower = bench.publish()
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    topic = embedded_broker.topic()
+    stream = f'stream_config {{ brokers: "{embedded_broker.bootstrap}" topic: "events" }}'
+    config = parse_config(config_text("m", f'notify_topic: "{topic}"') + stream, json=False)
+    pointer = roll_back(config, bench.store, None, lambda: 9)
+    assert pointer.version == 1
+    assert arrived(embedded_broker, topic, 1) == [Notification(version=1, digest=pointer.digest)]
 
 
 def test_broker_that_is_away_holds_nothing_up():

@@ -4,9 +4,11 @@ import itertools
 import threading
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from publisher.errors import VersionError
 from publisher.pointer import Target, advance, read_pin, resume, rollback
+from publisher.signing import Signer
 from publisher.versions import read_pointer
 
 
@@ -34,6 +36,20 @@ def test_rollback_twice_goes_back_two(bench):
     rollback(bench.store, None, lambda: 9)
     rollback(bench.store, None, lambda: 9)
     assert read_pointer(bench.store).version == 1
+
+
+def test_rollback_of_a_signed_pointer_needs_its_key(bench):
+    signer = Signer(Ed25519PrivateKey.generate())
+    bench.trainer.base()
+    follower = bench.publish(signer=signer)
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    before = bench.store.get("current.json")
+    with pytest.raises(VersionError, match="give --config with publish_config.signing_key_file"):
+        rollback(bench.store, None, lambda: 9)
+    assert bench.store.get("current.json") == before and read_pin(bench.store) is None
+    rollback(bench.store, None, lambda: 9, signer=signer)
+    assert read_pointer(bench.store, verifier=signer.verifier).version == 1
 
 
 def test_resume_moves_on_to_the_newest_version(bench):

@@ -89,7 +89,7 @@ def test_version_of_a_foreign_key_is_refused_even_if_the_pointer_names_it(signed
     payload = encode_version(replace(version, step=99), Signer(Ed25519PrivateKey.generate()))
     overwrite(signed, version.path, payload)
     pointer = replace(read_pointer(signed.store), digest=hashlib.sha256(payload).hexdigest())
-    overwrite(signed, POINTER, encode_pointer(pointer))
+    overwrite(signed, POINTER, encode_pointer(pointer, signer))
     assert read_current(signed.store).step == 99
     assert refusal(lambda: read_current(signed.store, verifier=signer.verifier)) is Reason.FOREIGN
 
@@ -98,6 +98,29 @@ def test_unsigned_version_is_refused_where_a_key_is_configured(bench, signer):
     bench.trainer.base()
     bench.publish()
     assert refusal(lambda: read_current(bench.store, verifier=signer.verifier)) is Reason.UNSIGNED
+
+
+@pytest.mark.parametrize("field", ["version", "digest", "generation", "swapped_ms"])
+def test_pointer_that_was_changed_after_it_was_signed_is_refused(signed, signer, field):
+    value = json.loads(signed.store.get(POINTER))
+    value[field] = "0" * 64 if field == "digest" else 2
+    overwrite(signed, POINTER, canonical(value))
+    assert refusal(lambda: read_pointer(signed.store, verifier=signer.verifier)) is Reason.FOREIGN
+
+
+@pytest.mark.parametrize("by", ["nobody", "a foreign key", "an older program"])
+def test_pointer_of_anybody_else_is_refused_and_written_anew(signed, signer, by):
+    forged = replace(read_pointer(signed.store), version=99, generation=70)
+    payload = encode_pointer(forged, Signer(Ed25519PrivateKey.generate()) if by == "a foreign key" else None)
+    if by == "an older program":
+        payload = canonical({key: value for key, value in json.loads(payload).items() if key != "signature"})
+    overwrite(signed, POINTER, payload)
+    reason = Reason.FOREIGN if by == "a foreign key" else Reason.UNSIGNED
+    assert refusal(lambda: read_pointer(signed.store, verifier=signer.verifier)) is reason
+    signed.trainer.commit({"user": [2]})
+    signed.publish(signer=signer)
+    mended = read_pointer(signed.store, verifier=signer.verifier)
+    assert mended.version == 4 and mended.generation > forged.generation
 
 
 def test_manifest_under_another_name_is_refused(signed):

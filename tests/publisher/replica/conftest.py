@@ -85,6 +85,7 @@ class VersionWriter:
         self.store = store
         self.encoding = encoding
         self.signer = signer
+        self.points_as: Signer | None = signer
         self.contract = Contract.of(parse_config(CONFIG, json=False))
         self.rows: dict[str, dict[int, float]] = {table: {} for table in TABLES}
         self.rows["tags_emb"] = dict.fromkeys(range(8), 0.0)
@@ -188,7 +189,7 @@ class VersionWriter:
             old: bytes | None = self.store.get(POINTER)
         except NotFoundError:
             old = None
-        self.store.compare_and_swap(POINTER, old, encode_pointer(pointer))
+        self.store.compare_and_swap(POINTER, old, encode_pointer(pointer, self.points_as))
 
     def publish(self, number: int, changes: Mapping[str, Change] = {}, *, rebase: bool = False) -> ServingVersion:  # noqa: B006
         """Write version `number` and point at it."""

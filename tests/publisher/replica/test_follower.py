@@ -373,7 +373,7 @@ def test_follower_with_a_key_serves_only_what_that_key_has_signed(
 ) -> None:
     ours, foreign, verifier = keys
     replica = Replica(store, verifier)
-    writer.signer = ours
+    writer.signer = writer.points_as = ours
     writer.publish(1)
     assert replica.follower.poll()
     for number, (signer, reason) in enumerate([(None, "unsigned"), (foreign, "foreign")], start=2):
@@ -382,6 +382,45 @@ def test_follower_with_a_key_serves_only_what_that_key_has_signed(
         assert not replica.follower.poll()
         assert replica.figure("refused_versions_total", reason=reason) == 1
     assert replica.served.number == 1
+
+
+def test_follower_with_a_key_follows_only_pointers_that_key_has_signed(
+    store: MemoryStore, writer: VersionWriter, keys: tuple[Signer, Signer, Verifier]
+) -> None:
+    ours, foreign, verifier = keys
+    replica = Replica(store, verifier)
+    writer.signer = writer.points_as = ours
+    for number in (1, 2, 3):
+        writer.publish(number)
+        assert replica.follower.poll()
+    for signer, reason in ((None, "unsigned"), (foreign, "foreign")):
+        writer.points_as = signer
+        writer.point(1)
+        assert not replica.follower.poll()
+        assert replica.figure("refused_versions_total", reason=reason) == 1
+    assert replica.served.number == 3
+    writer.points_as = ours
+    writer.point(1)
+    assert replica.follower.poll() and replica.served.number == 1
+
+
+def test_follower_with_a_key_refuses_an_old_pointer_that_was_put_back(
+    store: MemoryStore, writer: VersionWriter, keys: tuple[Signer, Signer, Verifier], caplog: pytest.LogCaptureFixture
+) -> None:
+    ours, _, verifier = keys
+    replica = Replica(store, verifier)
+    writer.signer = writer.points_as = ours
+    writer.publish(1)
+    assert replica.follower.poll()
+    old = store.get("current.json")
+    writer.publish(2)
+    assert replica.follower.poll()
+    store.compare_and_swap("current.json", store.get("current.json"), old)
+    assert not replica.follower.poll()
+    assert replica.served.number == 2 and replica.figure("refused_versions_total", reason="replayed") == 1
+    assert "the pointer is number 1, and number 2 was seen already" in caplog.text
+    unguarded = Replica(store)
+    assert unguarded.follower.poll() and unguarded.served.number == 1
 
 
 class Flaky(MemoryStore):
