@@ -40,7 +40,7 @@ def _commit(head: Commit, now_ms: int) -> Section:
     return {
         "seq": head.seq,
         "step": head.step,
-        "age_ms": now_ms - head.committed_ms,
+        "age_ms": max(0, now_ms - head.committed_ms),
         "world": head.world,
         "epoch": head.epoch,
         **{name: round(value, 6) for name, value in head.figures.items()},
@@ -60,7 +60,7 @@ def _version(store: Store, head: Commit, now_ms: int) -> Section:
         "behind_commits": head.seq - current.version,
         "pinned": pinned.version if pinned else None,
         "versions": len(list_versions(store)),
-        "staleness_ms": now_ms - newest if newest >= 0 else None,
+        "staleness_ms": max(0, now_ms - newest) if newest >= 0 else None,
         "staleness_from": "broker time" if known else "event time",
     }
 

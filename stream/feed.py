@@ -58,11 +58,12 @@ class Feed:
         validate: Validate | None = None,
         progress: Progress | None = None,
         keys: Iterable[PartitionKey] | None = None,
-        clock: Clock = time.time,
+        clock: Clock = time.monotonic,
         cuts: Iterable[RecordedCut | Sequence[int]] | None = None,
     ) -> None:
         """Start `source` at the progress's cursors and read `keys` (all where None) in a thread until `close`.
 
+        `clock` measures how long rows wait and partitions are silent.
         `cuts` are recorded ones, or rows per partition in the order of `partitions`.
         """
         progress = Progress() if progress is None else progress
@@ -234,7 +235,8 @@ class Feed:
         if waiting >= self._options.batch_size:
             return True
         since = self._reader.waiting_since
-        return since is not None and (self._clock() - since) * 1000 >= self._options.linger_ms
+        # A clock that went back must not make rows wait until it is there again.
+        return since is not None and not 0 <= (self._clock() - since) * 1000 < self._options.linger_ms
 
     def _assemble(self, keys: list[PartitionKey], taken: list[Taken], dropped: bool) -> Cut:
         cut = assemble(keys, taken, self._empty, dropped=dropped)

@@ -35,10 +35,14 @@ _UNREACHABLE_REFRESH_S = 1.0
 class KafkaSource:
     """A `Source` over the partitions of one or several topics."""
 
-    def __init__(self, options: KafkaOptions, decoder: Decoder, *, clock: Clock = time.time) -> None:
+    def __init__(
+        self, options: KafkaOptions, decoder: Decoder, *, clock: Clock = time.time, ticks: Clock = time.monotonic
+    ) -> None:
+        """`clock` is compared with the stop time; `ticks`, which never jump, measure silence and refreshes."""
         self._options = options
         self._decoder = decoder
         self._clock = clock
+        self._ticks = ticks
         self._client = KafkaClient(options)
         self._topics: dict[str, Topic] = self._client.describe()
         self._parts: dict[PartitionKey, Partition] = {}
@@ -48,7 +52,7 @@ class KafkaSource:
         self._rows_per_message = 1.0
         self._bytes_per_message = 1024.0
         self._silent_since: float | None = None
-        self._refreshed = clock()
+        self._refreshed = ticks()
         self._question: Mapping[str, Future[TopicDescription]] | None = None
         self._closed = False
 
@@ -286,7 +290,7 @@ class KafkaSource:
 
     def _refresh(self) -> None:
         """Ask for topics and partitions now and then, without waiting for the answer."""
-        now = self._clock()
+        now = self._ticks()
         every = _UNREACHABLE_REFRESH_S if self._client.unreachable() else self._options.refresh_ms / 1000
         if self._question is None:
             if now - self._refreshed >= every:
@@ -326,16 +330,15 @@ class KafkaSource:
         if not quiet:
             self._silent_since = None
             return
-        now = self._clock()
-        self._silent_since = now if self._silent_since is None else self._silent_since
+        self._silent_since = self._ticks() if self._silent_since is None else self._silent_since
         for part in waiting:
-            if part.stop_ms is not None and now * 1000 >= part.stop_ms:
+            if part.stop_ms is not None and self._clock() * 1000 >= part.stop_ms:
                 part.end = part.fetched.offset
 
     def _silent_too_long(self) -> bool:
         if self._options.stop_idle_ms is None or self._silent_since is None:
             return False
-        return (self._clock() - self._silent_since) * 1000 >= self._options.stop_idle_ms
+        return (self._ticks() - self._silent_since) * 1000 >= self._options.stop_idle_ms
 
 
 def _assignment(cursor: Cursor) -> TopicPartition:

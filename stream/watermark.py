@@ -44,7 +44,10 @@ class StreamWatermark:
 
     def current(self) -> int:
         """Milliseconds; -1 while nothing is known."""
-        limit = self._clock() - self._idle_s
+        now = self._clock()
+        # Where the clock went back, silence begins anew: nobody is held up until it is there again.
+        self._heard = {key: min(heard, now) for key, heard in self._heard.items()}
+        limit = now - self._idle_s
         active = [self._marks[key] for key, heard in self._heard.items() if heard >= limit]
         reached = min(active) if active else max(self._marks.values(), default=UNKNOWN_TIME)
         self._current = max(self._current, reached)

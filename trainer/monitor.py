@@ -36,10 +36,13 @@ class Monitor:
         host: str = "127.0.0.1",
         tensorboard_dir: str = "",
         clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`clock` is compared with the broker's; `ticks`, which never jump, measure the throughput."""
         self.registry = CollectorRegistry()
         self._clock = clock
-        self._rows, self._since = 0, clock()
+        self._ticks = ticks
+        self._rows, self._since = 0, ticks()
         self.rows = self._counter("rows", "Rows by what became of them.", "topic", "outcome")
         self.commits = self._counter("commits", "Commits by outcome.", "outcome")
         self.step_seconds = self._histogram("step_seconds", "Time of one step.")
@@ -79,11 +82,10 @@ class Monitor:
     def committed(self, seq: int, size: int, broker_time_ms: int = -1) -> None:
         """Count a durable commit; `broker_time_ms` of its newest row, -1: unknown."""
         if broker_time_ms >= 0:
-            self.staleness.set_function(lambda: self._clock() - broker_time_ms / 1000)
+            self.staleness.set_function(lambda: max(0.0, self._clock() - broker_time_ms / 1000))
         self.commits.labels("durable").inc()
         self.last_commit.set(seq)
         self.commit_bytes.set(size)
-        logger.info("committed seq=%d bytes=%d", seq, size)
 
     def failed(self) -> None:
         """Count a commit that failed."""
@@ -91,7 +93,7 @@ class Monitor:
 
     def progress(self, lag: Mapping[PartitionKey, int], watermarks: Mapping[PartitionKey, int]) -> dict[str, float]:
         """Figures of how fast and how far training is, for the line that comes next."""
-        now = self._clock()
+        now = self._ticks()
         rate = self._rows / max(now - self._since, 1e-9)
         self._rows, self._since = 0, now
         self.throughput.set(rate)

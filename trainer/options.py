@@ -7,27 +7,35 @@ from protos.sources import is_unbounded
 from trainer.errors import TrainerConfigError
 from trainer.marks import Marks
 
+_SILENT_INTERVALS = 10
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cadence:
     """When a commit is due: every `steps` optimizer steps, or every `interval_ms` of the process clock.
 
-    Steps make commit boundaries reproducible; the interval follows the clock.
+    Steps make commit boundaries reproducible; the interval follows the clock. By steps, what was learnt is committed
+    too when nothing has come for `silence_ms` (0: never), so that a stream that stops does not keep it back. Where
+    commits lie changes no bit of what is learnt.
 
     >>> Cadence(interval_ms=500, steps=0).due(steps=3, elapsed_ms=499.0)
     False
     >>> Cadence(interval_ms=500, steps=3).due(steps=3, elapsed_ms=0.0)
     True
+    >>> Cadence(interval_ms=500, steps=3, silence_ms=5000).due(steps=1, elapsed_ms=9000.0, silent_ms=5000.0)
+    True
     """
 
     interval_ms: int
     steps: int
+    silence_ms: int = 0
 
-    def due(self, *, steps: int, elapsed_ms: float) -> bool:
-        """Whether a commit is due `steps` steps and `elapsed_ms` after the previous one."""
+    def due(self, *, steps: int, elapsed_ms: float, silent_ms: float = 0.0) -> bool:
+        """Whether a commit is due `steps` steps and `elapsed_ms` after the previous one, `silent_ms` after the last."""
         if self.steps:
-            return steps >= self.steps
-        return self.interval_ms > 0 and steps > 0 and elapsed_ms >= self.interval_ms
+            return steps >= self.steps or (steps > 0 and 0 < self.silence_ms <= silent_ms)
+        # A clock that went back must not put commits off until it is there again.
+        return self.interval_ms > 0 and steps > 0 and not 0 <= elapsed_ms < self.interval_ms
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +82,8 @@ class TrainOptions:
             cadence=Cadence(
                 interval_ms=checkpoint.commit_interval_ms,
                 steps=checkpoint.commit_interval_steps,
+                # Files are never silent, only slow.
+                silence_ms=_SILENT_INTERVALS * checkpoint.commit_interval_ms if is_unbounded(config) else 0,
             ),
             marks=Marks.from_proto(train),
             log_every_steps=train.log_step_count_steps,

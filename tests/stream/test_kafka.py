@@ -36,10 +36,10 @@ def _message(*ids: int) -> bytes:
     return encode_rows(pa.record_batch({"id": pa.array(ids, pa.int64())}), "ARROW_IPC")[0]
 
 
-def _source(bootstrap: str, topic: str, clock: Callable[[], float] = time.time, **options) -> KafkaSource:
+def _source(bootstrap: str, topic: str, ticks: Callable[[], float] = time.monotonic, **options) -> KafkaSource:
     defaults = {"refresh_ms": 200, "deadline_s": 15.0}
     made = KafkaOptions(brokers=bootstrap, topics=(topic,), **{**defaults, **options})
-    return KafkaSource(made, ArrowStreamDecoder(), clock=clock)
+    return KafkaSource(made, ArrowStreamDecoder(), ticks=ticks)
 
 
 def _ids(chunks: list[Chunk]) -> list[int]:
@@ -143,7 +143,7 @@ def test_source_ends_after_silence_by_the_given_clock(embedded_broker) -> None:
     now = [1000.0]
     topic = embedded_broker.topic()
     embedded_broker.produce(topic, [_message(1)])
-    with closing(_source(embedded_broker.bootstrap, topic, clock=lambda: now[0], stop_idle_ms=5000)) as source:
+    with closing(_source(embedded_broker.bootstrap, topic, ticks=lambda: now[0], stop_idle_ms=5000)) as source:
         source.start(source.partitions(), {})
         _read(source, 1)
         for _ in range(10):
