@@ -67,8 +67,8 @@ class SparseGroup:
         if all(part.lengths is None for part in parts):
             return self._ones(len(parts) * count)
         lengths = torch.empty(len(parts) * count, dtype=torch.int32)
-        for row, part in zip(lengths.numpy().reshape(len(parts), count), parts, strict=True):
-            row[:] = 1 if part.lengths is None else part.lengths
+        ones = self._ones(count).numpy()
+        np.concatenate([ones if part.lengths is None else part.lengths for part in parts], out=lengths.numpy())
         return lengths
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from features.counts import Tally
 from features.errors import ColumnTypeError
 
+T = TypeVar("T")
 Valid = npt.NDArray[np.bool_] | None
 """True where the value is not null; None: no nulls."""
 
@@ -233,13 +235,29 @@ class Columns:
 
     tally: Tally | None = None
     """Counts for the feature that is being made."""
+    _kept: dict[object, object] | None = None
 
-    def __init__(self, rows: pa.RecordBatch, mask: npt.NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, rows: pa.RecordBatch, mask: npt.NDArray[np.bool_] | None = None, *, remember: bool = False
+    ) -> None:
+        """With `remember` what is made of them `once` is kept, for columns that are few and looked at twice."""
         self.rows = rows
+        if remember:
+            self._kept = {}
         self.mask = mask
         self.count = int(rows.num_rows)
         self._views: dict[str, Column] = {}
+        self._names: frozenset[str] | None = None
         self._exported: tuple[object, object] | None = None
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` gives; made again each time unless the columns remember. A key has one type of value."""
+        if self._kept is None:
+            return make()
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = make()
+        return found  # type: ignore[return-value]
 
     def note(self, outcome: str, count: int) -> None:
         """Count rows, or values, of the feature that is being made, where anyone counts."""
@@ -248,7 +266,13 @@ class Columns:
 
     def has(self, name: str) -> bool:
         """Whether the batch has the column, exactly once."""
-        return bool(self.rows.schema.get_field_index(name) >= 0)
+        if self._names is None:
+            names = self.rows.schema.names
+            once = set(names)
+            if len(once) != len(names):
+                once -= {twice for twice in names if names.count(twice) > 1}
+            self._names = frozenset(once)
+        return name in self._names
 
     def only(self, good: npt.NDArray[np.bool_]) -> Columns:
         """Some of the rows, seen without a mask."""

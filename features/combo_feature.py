@@ -43,6 +43,8 @@ class Combo:
         """Compute the ids of all rows (features/generator.py)."""
         read = [Reader(columns, name, self.splitting, faults).read() for name in self.feature.inputs]
         judge = Judge(columns, self.feature.inputs, faults)
+        if faults is not None and all(one.lengths is None for one in read):
+            return Sparse(NO_IDS)
         if faults is not None:
             sizes = [np.diff(offsets_of(one.lengths, columns.count)).astype(np.float64) for one in read]
             judge.rows(np.prod(sizes, axis=0) > MOST_VALUES, "too_many_values")

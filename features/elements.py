@@ -187,7 +187,9 @@ class Reader:
 
     def _text(self, view: Text) -> Elements:
         how = self._split
-        return self._weigh(*split_text(view, how.first, how.second, how.keep_empty))
+        key = (self._name, how.first, how.second, how.keep_empty)
+        split = self._columns.once(key, lambda: split_text(view, how.first, how.second, how.keep_empty))
+        return self._weigh(*split)
 
     def _weigh(self, tokens: Tokens, lengths: Int32s | None) -> Elements:
         if not self._split.weighted:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,8 @@ class Graph:
         self.columns = tuple(dict.fromkeys(name for feature in features for name in nodes[feature.name].columns))
         self.has_references = any(node.references for node in nodes.values())
         self._levels = _levels(self.nodes)
+        # Batches want the same features over and over, and a small one would spend its time on finding them.
+        self._order = lru_cache(maxsize=64)(self._in_order)
 
     def run(
         self,
@@ -66,20 +69,17 @@ class Graph:
     ) -> Run:
         """Compute the wanted features of rows that passed; `given` are of features that are known already."""
         views = {} if given is None else dict(given)
-        needed = self._with_references(wanted, views)
         parts: dict[str, Made] = {}
-        for name, node in self.nodes.items():
-            if name not in needed:
-                continue
+        for node in self._order(tuple(wanted), frozenset(views)):
             for reference in node.references.values():
                 if reference not in views:
                     views[reference] = view_of(parts[reference])
             seen = _seen(node, columns, views)
-            seen.tally = None if counts is None else counts.of(name)
-            parts[name] = node.generator.generate(seen, None)
+            seen.tally = None if counts is None else counts.of(node.feature.name)
+            parts[node.feature.name] = node.generator.generate(seen, None)
         return Run(parts, views)
 
-    def _with_references(self, wanted: Iterable[str], given: Mapping[str, View]) -> set[str]:
+    def _with_references(self, wanted: Iterable[str], given: Container[str]) -> set[str]:
         needed: set[str] = set()
         pending = list(wanted)
         while pending:
@@ -89,6 +89,11 @@ class Graph:
             needed.add(name)
             pending += [other for other in self.nodes[name].references.values() if other not in given]
         return needed
+
+    def _in_order(self, wanted: tuple[str, ...], given: frozenset[str]) -> tuple[Node, ...]:
+        """The nodes that a run computes."""
+        needed = self._with_references(wanted, given)
+        return tuple(node for name, node in self.nodes.items() if name in needed)
 
     def validate(
         self,
@@ -127,7 +132,7 @@ class Graph:
 
     def needed(self, wanted: Iterable[str]) -> set[str]:
         """The wanted features and those that they are made of."""
-        return self._with_references(wanted, {})
+        return self._with_references(wanted, ())
 
     def leaves(self) -> dict[str, tuple[str, ...]]:
         """The columns that each feature is made of, through other features too."""
@@ -226,23 +231,24 @@ class _Named(Faults):
     def __init__(self, name: str, faults: Faults, count: int) -> None:
         self._name = name
         self._faults = faults
-        self._rows = np.zeros(count, np.bool_)
+        self._size = count
+        self._rows: BoolArray | None = None
 
     def add(self, mask: BoolArray, reason: str, detail: Callable[[int], str]) -> None:
-        self._rows |= mask
+        self._rows = mask if self._rows is None else self._rows | mask
         self._faults.add(mask, reason, lambda row: f"feature {self._name!r}: {detail(row)}")
 
     def add_all(self, reason: str, detail: str) -> None:
-        self._rows[:] = True
+        self._rows = np.ones(self._size, np.bool_)
         self._faults.add_all(reason, detail)
 
     def merge(self, errors: RowErrors) -> None:
-        self._rows[errors.rows] = True
+        self._rows = errors.bad if self._rows is None else self._rows | errors.bad
         self._faults.merge(errors)
 
     def count(self, counts: Counts | None) -> None:
         """Count the rows that this feature cannot use, whatever others say of them."""
-        if counts is not None:
+        if counts is not None and self._rows is not None:
             counts.add(self._name, REJECTED, int(self._rows.sum()))
 
 

@@ -57,6 +57,11 @@ class Hits:
         self, columns: Columns, inputs: tuple[str, ...], judge: Judge
     ) -> tuple[Values, Int64s | Tokens, npt.NDArray[np.int32]]:
         """Values and keys of the hits, and how many a row has."""
+        return columns.once((inputs, id(self)), lambda: self._find(columns, inputs, judge))
+
+    def _find(
+        self, columns: Columns, inputs: tuple[str, ...], judge: Judge
+    ) -> tuple[Values, Int64s | Tokens, npt.NDArray[np.int32]]:
         pairs = read_pairs(columns, inputs[0], MAP_SPLITTING, judge)
         keys = Reader(columns, inputs[1], self.splitting, judge.faults).read()
         offsets = offsets_of(keys.lengths, columns.count)

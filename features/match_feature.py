@@ -86,6 +86,9 @@ class Selection:
 
     def __call__(self, columns: Columns, inputs: tuple[str, ...], judge: Judge) -> tuple[Nested, Int64s, Int32s]:
         """The maps, the selected entries and how many a row has."""
+        return columns.once((inputs, id(self)), lambda: self._select(columns, inputs, judge))
+
+    def _select(self, columns: Columns, inputs: tuple[str, ...], judge: Judge) -> tuple[Nested, Int64s, Int32s]:
         nested = read_nested(columns, inputs[0])
         found = [self._keys(columns, name, judge) for name in inputs[1:]]
         if self.every_pkey or self.every_skey:

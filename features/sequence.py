@@ -45,7 +45,7 @@ class SequenceGenerator:
         stepped = self.cutting.cut(columns, faults)
         found = None if faults is None else Faults(stepped.columns.count)
         made = self.inner.generate(stepped.columns, found)
-        if faults is not None and found is not None:
+        if faults is not None and found:
             stepped.blame(self.feature.name, found.errors(), faults)
         if not isinstance(made, Sparse | Dense | Strings):
             raise TypeError(f"feature {self.feature.name!r}: a sequence holds no sequences")

@@ -75,23 +75,23 @@ class Repeated(Columns):
 
     def __init__(self, items: pa.RecordBatch, users: Columns, owners: Int64s, names: frozenset[str]) -> None:
         """`owners` are the users' rows, one for each row of items; `names` are the users' columns."""
-        super().__init__(items)
+        super().__init__(items, remember=True)
         self._users = users
         self._owners = owners
-        self._names = names
+        self._of_user = names.intersection(users.rows.schema.names)
         self._repeated: dict[str, Column | Nested] = {}
 
     def has(self, name: str) -> bool:
         """Whether items or users have the column."""
-        return self._is_of_user(name) or super().has(name)
+        return name in self._of_user or super().has(name)
 
     def array(self, name: str) -> pa.Array:
         """The column as it is."""
-        return self._users.array(name).take(pa.array(self._owners)) if self._is_of_user(name) else super().array(name)
+        return self._users.array(name).take(pa.array(self._owners)) if name in self._of_user else super().array(name)
 
     def sequence(self, name: str) -> Column | Nested:
         """The column of a sequence."""
-        if not self._is_of_user(name):
+        if name not in self._of_user:
             return super().sequence(name)
         view = self._repeated.get(name)
         if view is None:
@@ -99,17 +99,14 @@ class Repeated(Columns):
         return view
 
     def __getitem__(self, name: str) -> Column:
-        if not self._is_of_user(name):
+        if name not in self._of_user:
             return super().__getitem__(name)
         view = self.sequence(name)
         return flat_list(view) if isinstance(view, Nested) else view
 
     def only(self, good: npt.NDArray[np.bool_]) -> Columns:
         """Some of the rows."""
-        return Repeated(self.rows.filter(good), self._users, self._owners[good], self._names)
-
-    def _is_of_user(self, name: str) -> bool:
-        return name in self._names and self._users.has(name)
+        return Repeated(self.rows.filter(good), self._users, self._owners[good], self._of_user)
 
 
 class Tiled:
@@ -120,7 +117,7 @@ class Tiled:
             raise ValueError(f"{items.num_rows} rows of items cannot be shared out to {user.num_rows} of users evenly")
         self._sides = sides
         self._tile = int(items.num_rows // user.num_rows)
-        self._users = Columns(user)
+        self._users = Columns(user, remember=True)
         self._owners = np.repeat(np.arange(user.num_rows), self._tile)
         self._items = Repeated(items, self._users, self._owners, sides.user_columns)
 

@@ -130,15 +130,23 @@ def take(view: Column, indices: Int64s) -> Column:
             return Maps(offsets, _picked_valid(view.valid, indices), keys, items)
 
 
-def repeated(view: Column | Nested, indices: Int64s) -> Column | Nested:
-    """Rows of a view by index, of a sequence too."""
-    if not isinstance(view, Nested):
-        return take(view, indices)
-    offsets, inner = _ranges(view.offsets, indices)
-    child = take(view.child, inner)
-    if not isinstance(child, Lists):
-        raise TypeError("the steps of a sequence are lists")
-    return Nested(offsets, _picked_valid(view.valid, indices), child)
+def repeated(view: Column | Nested, rows: Int64s) -> Column | Nested:
+    """Rows of a view by index, of a sequence too; there is no missing one."""
+    valid = None if view.valid is None else view.valid[rows]
+    match view:
+        case Integers():
+            return Integers(view.values[rows], valid, None if view.wide is None else view.wide[rows])
+        case Floats():
+            return Floats(view.values[rows], valid)
+        case Text():
+            return Text(view.starts[rows], view.ends[rows], view.data, valid)
+        case Nested():
+            offsets, inner = _ranges(view.offsets, rows)
+            child = take(view.child, inner)
+            if not isinstance(child, Lists):
+                raise TypeError("the steps of a sequence are lists")
+            return Nested(offsets, valid, child)
+    return take(view, rows)
 
 
 def _picked(values: npt.NDArray[np.generic], indices: Int64s) -> npt.NDArray:  # type: ignore[type-arg]
