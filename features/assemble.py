@@ -138,7 +138,8 @@ def as_jagged(made: Made) -> JaggedTensor:
     """Numbers of steps, [steps, dim]."""
     if not isinstance(made, Steps) or not isinstance(made.made, Dense):
         raise TypeError(f"{type(made).__name__} holds no numbers of steps")
-    values = np.ascontiguousarray(made.made.values).reshape(len(made.made.values), -1)
+    numbers = np.ascontiguousarray(made.made.values)
+    values = numbers if numbers.ndim > 1 else numbers[:, None]
     # What a generator gives may be the column's own memory, which is not to be written to.
     return JaggedTensor(values=torch.from_numpy(values.copy()), lengths=torch.from_numpy(made.lengths))
 

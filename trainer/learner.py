@@ -136,7 +136,8 @@ def _precision(config: EasyRecConfig) -> str:
 
 def empty_batch(features: FeatureSet) -> Batch:
     """A batch of no rows, for a rank that has none in a step that others take."""
-    columns = {name: pa.array([], pa.int64()) for name in features.input_columns}
+    # Of no type: there is none that every kind of feature reads.
+    columns = {name: pa.nulls(0) for name in features.input_columns}
     targets = {name: pa.array([], pa.float32()) for name in (*features.labels, *features.weights)}
     return features.parse(pa.RecordBatch.from_pydict({**columns, **targets}))
 

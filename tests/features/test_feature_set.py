@@ -167,6 +167,15 @@ def test_parse_of_no_rows_gives_empty_tensors(build: Build) -> None:
     assert batch.labels["y"].shape == batch.sample_weights["w"].shape == (0,)
 
 
+@pytest.mark.parametrize(("dims", "width"), [("", 1), ("value_dim: 2", 2)])
+def test_parse_of_no_rows_gives_sequences_of_numbers_their_width(build: Build, dims: str, width: int) -> None:
+    raw = f'sequence_raw_feature {{ feature_name: "f" expression: "user:f" sequence_length: 4 {dims} }}'
+    features = build(f"feature_configs {{ {raw} }}")
+    for column in (pa.nulls(0), pa.array([], pa.string()), pa.array([None, None], pa.string())):
+        batch = features.parse(pa.record_batch({"f": column}))
+        assert batch.sequence_dense_features["f"].values().shape[1] == width
+
+
 def test_batch_has_the_types_of_the_contract(build: Build) -> None:
     features = build(MANY, data=LABELS)
     rows = pa.record_batch(
