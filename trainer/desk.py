@@ -59,6 +59,7 @@ class CommitDesk:
         self._last = clock()
         self._last_step = position.step
         self._last_moves = position.moves
+        self._stood, self._moved = (position.step, position.moves), self._last
         self._marked = position.instant
         self._failures = 0
         self._failure: BaseException | None = None
@@ -80,11 +81,14 @@ class CommitDesk:
             self._marked = replace(self._marked, quorum_ms=now.quorum_ms)
         if self._needs_base or self._options.marks.crossed(self._marked, now):
             return True
-        elapsed = (self._clock() - self._last) * 1000
-        steps = self._position.step - self._last_step
+        position, clock = self._position, self._clock()
+        if (position.step, position.moves) != self._stood:
+            self._stood, self._moved = (position.step, position.moves), clock
+        steps, elapsed = position.step - self._last_step, (clock - self._last) * 1000
         if self._options.cadence.steps:
-            return self._options.cadence.due(steps=steps, elapsed_ms=elapsed)
-        return self._options.cadence.due(steps=self._position.moves - self._last_moves, elapsed_ms=elapsed)
+            return self._options.cadence.due(steps=steps, elapsed_ms=elapsed, silent_ms=(clock - self._moved) * 1000)
+        # Steps are of all ranks, moves of this one: its partitions may be silent while others learn.
+        return self._options.cadence.due(steps=max(steps, position.moves - self._last_moves), elapsed_ms=elapsed)
 
     def joining(self) -> bool:
         """Whether partitions of this rank wait for a commit, which may not come by itself: the others may be silent."""
@@ -167,6 +171,8 @@ class CommitDesk:
             learner.tables.confirm()
             self._failures = 0
             self._monitor.committed(outcome.commit.seq, outcome.commit.bytes, outcome.commit.broker_time_ms)
+            if self._workers.rank == 0:
+                logger.info("committed seq=%d bytes=%d", outcome.commit.seq, outcome.commit.bytes)
             self._after_durable(outcome.snapshot, outcome.commit.seq)
             return
         learner.tables.restore_touched()
