@@ -67,7 +67,7 @@ def test_train_evaluate_predict_export_and_publish(trained: Path, tmp_path: Path
         "predict", trained, "--input", rows, "--output", tmp_path / "scores.parquet", "--reserve", "event", "--features"
     )
     assert ran.returncode == 0, ran.stderr
-    scores = pq.read_table(output)
+    scores = pq.read_table(tmp_path / "scores.parquet")
     assert scores.column("event").to_pylist() == [str(row) for row in range(ROWS)]
     assert scores.schema.field("probs").type == pa.float32()
     assert scores.column("__features__")[0].as_py().startswith("user_id:")
