@@ -25,6 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         "--replay-cuts", default="", metavar="MODEL_DIR", help="train the batches that its log recorded"
     )
     parser.add_argument("--traceback", action="store_true", help="show the traceback of an error, to report it")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], help="default: info")
     return parser
 
 
@@ -44,8 +45,9 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
         format=f"%(asctime)s %(levelname)s rank={rank} %(name)s %(message)s",
         stream=sys.stderr,
     )
+    level = args.log_level or environment.get("HEADRACE_LOG_LEVEL", "info")
     for package in _PACKAGES:
-        logging.getLogger(package).setLevel(environment.get("HEADRACE_LOG_LEVEL", "info").upper())
+        logging.getLogger(package).setLevel(level.upper())
     for noisy in ("py.warnings", "torchrec", "torch.fx", "torch.distributed"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     logging.getLogger("trainer").info("stage=importing")

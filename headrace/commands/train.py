@@ -33,12 +33,14 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.launch import launch
 
     load_checked(args.config, notices=False)
-    options = [flag for flag, wanted in (("--take-over", args.take_over), ("--standby", args.standby)) if wanted]
+    flags = {"--take-over": args.take_over, "--standby": args.standby, "--traceback": args.traceback}
     values = {
         "--threads": args.threads,
         "--metrics-port": args.metrics_port,
         "--metrics-host": args.metrics_host,
         "--replay-cuts": args.replay_cuts,
+        "--log-level": args.log_level,
     }
+    options = [flag for flag, wanted in flags.items() if wanted]
     options += [part for flag, value in values.items() if value for part in (flag, str(value))]
     return launch(["-m", "trainer", args.config, *options], nproc=args.nproc, environment=args.environment)

@@ -84,6 +84,17 @@ def test_a_bad_configuration_lists_every_error_and_no_traceback(
     assert "Traceback" not in ran.errors
 
 
+def test_traceback_and_log_level_reach_the_trainer(write_config: Callable[..., Path], tmp_path: Path) -> None:
+    path = write_config()
+    text = path.read_text().replace("KafkaDataset", "ParquetDataset")
+    path.write_text(f'train_input_path: "{tmp_path / "absent.parquet"}"\n{text}')
+    command = [sys.executable, "-m", "headrace", "--traceback", "--log-level", "error", "train", str(path)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("Traceback")
+    assert "absent.parquet" in ran.stderr.splitlines()[-1]
+
+
 def test_the_script_says_its_version_without_importing_torch() -> None:
     program = (
         "import sys; from headrace.__main__ import build_parser; build_parser(); "
