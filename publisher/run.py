@@ -4,6 +4,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from checkpointer.errors import StoreError
@@ -11,6 +12,7 @@ from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
 from publisher.background import Background, Children
 from publisher.contract import Contract
+from publisher.errors import PublisherBusyError
 from publisher.follow import Publisher, Surroundings
 from publisher.lock import publisher_lock
 from publisher.manifest import Pointer
@@ -41,14 +43,24 @@ class Invocation:
 def follow(
     config: EasyRecConfig, store: Store, how: Invocation, stop: threading.Event, metrics: PublisherMetrics
 ) -> None:
-    """Publish commits until `stop` is set, or once until there is nothing left."""
+    """Publish commits until `stop` is set, or once until there is nothing left.
+
+    Where a pin is to be removed and another publisher runs, that one goes on, and this one leaves.
+    """
     options = PublishOptions.from_proto(config)
     signer = Signer.load(options.signing_key_file) if options.signing_key_file else None
     contract = Contract.of(config)
     holder = f"publisher {socket.gethostname()}:{how.pid}"
-    with publisher_lock(store, config.checkpoint_config.lock_dir, holder):
-        if how.unpin and resume(store):
-            logger.info("pin removed url=%s", store.url)
+    if how.unpin and resume(store):
+        logger.info("pin removed url=%s", store.url)
+    with ExitStack() as held:
+        try:
+            held.enter_context(publisher_lock(store, config.checkpoint_config.lock_dir, holder))
+        except PublisherBusyError as error:
+            if not how.unpin:
+                raise
+            logger.info("going on is left to the publisher that runs: %s", error)
+            return
         notifier = _notifier(config, options, metrics)
         background = Children(how.command)
         around = Surroundings(

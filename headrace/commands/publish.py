@@ -17,7 +17,7 @@ def add(commands: Commands) -> None:
         example="headrace publish pipeline.config",
     )
     publish.add_argument("config", metavar="CONFIG")
-    publish.add_argument("--resume", action="store_true", help="first release the version that a rollback pinned")
+    publish.add_argument("--resume", action="store_true", help="release the version that a rollback pinned, also under a publisher that runs")
     publish.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus (default: none)")
     publish.add_argument(
         "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="what it listens on (default: loopback)"
@@ -58,6 +58,5 @@ def run_rollback(args: argparse.Namespace, out: TextIO) -> int:
 
     config = load_config(args.config) if args.config else EasyRecConfig()
     pointer = roll_back(config, open_model_dir(args), args.seq, lambda: time.time_ns() // 1_000_000)
-    resume = "to go on, stop the publisher and start headrace publish CONFIG --resume"
-    out.write(f"serving version {pointer.version}, pinned; {resume}\n")
+    out.write(f"serving version {pointer.version}, pinned; to go on: headrace publish CONFIG --resume\n")
     return 0

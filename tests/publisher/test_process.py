@@ -23,7 +23,7 @@ from publisher.export.host import this_host
 from publisher.export.runtime import TORCH_SCRIPT, load_runtime
 from publisher.lock import publisher_lock
 from publisher.pointer import rollback
-from publisher.versions import read_blob, read_pointer, read_version
+from publisher.versions import list_versions, read_blob, read_pointer, read_version
 from stream.broker import free_port
 
 
@@ -145,6 +145,17 @@ def test_resume_removes_the_pin(trained, config):
     assert read_pointer(trained.store).version == 1
     run_until([str(config()), "--once", "--resume"], Event())
     assert read_pointer(trained.store).version == 2
+
+
+def test_publisher_that_runs_goes_on_when_another_process_resumes(trained, config):
+    with running(config()) as process:
+        wait_for(trained, 1, process)
+        rollback(trained.store, 1, lambda: 9)
+        trained.trainer.commit({"user": [2]})
+        wait_until(lambda: list_versions(trained.store) == [1, 2], process)
+        assert read_pointer(trained.store).version == 1
+        run_until([str(config()), "--resume"], Event())
+        wait_for(trained, 2, process)
 
 
 def test_unknown_task_is_refused(config):
