@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from features import blocks
 from features.columns import Column, Columns, Nested
 from features.counts import REJECTED, Counts
 from features.errors import ColumnTypeError, FeatureConfigError
@@ -76,7 +77,7 @@ class Graph:
                     views[reference] = view_of(parts[reference])
             seen = _seen(node, columns, views)
             seen.tally = None if counts is None else counts.of(node.feature.name)
-            parts[node.feature.name] = node.generator.generate(seen, None)
+            parts[node.feature.name] = blocks.generate(node.feature, node.generator, seen)
         return Run(parts, views)
 
     def _with_references(self, wanted: Iterable[str], given: Container[str]) -> set[str]:
@@ -263,7 +264,7 @@ def _check(
             named.count(counts)
             return
     try:
-        node.generator.generate(_seen(node, columns, views), named)
+        blocks.check(node.feature, node.generator, _seen(node, columns, views), named)
     except ColumnTypeError as error:
         named.add_all("wrong_type", f"feature {name!r}: {error}")
     named.count(counts)
