@@ -259,6 +259,10 @@ class Columns:
             found = self._kept[key] = make()
         return found  # type: ignore[return-value]
 
+    def whole(self, name: str) -> tuple[Columns, npt.NDArray[np.int64] | None]:
+        """The columns that this one is of, and where several rows share one of theirs, whose each row is."""
+        return self, None
+
     def note(self, outcome: str, count: int) -> None:
         """Count rows, or values, of the feature that is being made, where anyone counts."""
         if self.tally is not None and count:

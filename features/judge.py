@@ -14,6 +14,7 @@ from stream.row_errors import Faults, describe
 
 Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
 Status = npt.NDArray[np.uint8]
 
 
@@ -24,6 +25,12 @@ class Judge:
         self._columns = columns
         self._names = names
         self.faults = faults
+
+    def over(self, columns: Columns, names: tuple[str, ...], owners: Int64s | None) -> Judge:
+        """The judge of columns of which each row stands for several here; `owners` says which, None: for itself."""
+        if owners is None:
+            return self
+        return Judge(columns, names, None if self.faults is None else _Owned(self.faults, owners))
 
     def rows(self, mask: Bools, reason: str, more: Callable[[int], str] | None = None) -> None:
         """Mark rows as bad, where anyone wants to know; `more` is to be said of each."""
@@ -66,3 +73,14 @@ class Judge:
 
     def _detail(self, row: int) -> str:
         return ", ".join(describe(name, self._columns.array(name), row) for name in self._names)
+
+
+class _Owned(Faults):
+    """Adds the faults of rows to those of the rows that have them as owners."""
+
+    def __init__(self, faults: Faults, owners: Int64s) -> None:
+        self._faults = faults
+        self._owners = owners
+
+    def add(self, mask: Bools, reason: str, detail: Callable[[int], str]) -> None:
+        self._faults.add(mask[self._owners], reason, lambda row: detail(int(self._owners[row])))

@@ -25,13 +25,14 @@ from features.lookup_vector import LookupVector
 from features.normalize import parse_normalizer
 from features.number_stage import Numbers, NumberStage
 from features.pairs import (
+    MOST_WORK,
     PairSplitting,
     Values,
     count_hits,
     find,
     offsets_of,
     read_pairs,
-    refuse_work,
+    spans_of,
     take,
     values_as_floats,
     values_as_tokens,
@@ -62,11 +63,14 @@ class Hits:
     def _find(
         self, columns: Columns, inputs: tuple[str, ...], judge: Judge
     ) -> tuple[Values, Int64s | Tokens, npt.NDArray[np.int32]]:
-        pairs = read_pairs(columns, inputs[0], MAP_SPLITTING, judge)
+        source, owners = columns.whole(inputs[0])
+        over = judge.over(source, inputs[:1], owners)
+        pairs = source.once((inputs[0], "pairs"), lambda: read_pairs(source, inputs[0], MAP_SPLITTING, over))
         keys = Reader(columns, inputs[1], self.splitting, judge.faults).read()
         offsets = offsets_of(keys.lengths, columns.count)
-        refuse_work(judge, pairs.offsets, offsets)
-        places = find(pairs, keys.values, offsets)
+        spans = spans_of(pairs.offsets, owners)
+        judge.rows(np.diff(spans).reshape(-1) * np.diff(offsets) > MOST_WORK, "too_many_values")
+        places = find(pairs, keys.values, offsets, spans)
         hit = places >= 0
         found = keys.values.keep(hit) if isinstance(keys.values, Tokens) else keys.values[hit]
         return take(pairs.values, places[hit]), found, count_hits(hit, offsets)

@@ -34,7 +34,7 @@ from features.judge import Judge
 from features.match_kernels import find_all, find_hits, parse_inner, parse_nested
 from features.normalize import parse_normalizer
 from features.number_stage import Numbers, NumberStage, narrow
-from features.pairs import MOST_WORK, offsets_of, readonly
+from features.pairs import MOST_WORK, offsets_of, readonly, spans_of
 from features.plain import Plain
 from features.shape import number_feature, size_of, token_feature
 from features.spec import Feature
@@ -89,22 +89,25 @@ class Selection:
         return columns.once((inputs, id(self)), lambda: self._select(columns, inputs, judge))
 
     def _select(self, columns: Columns, inputs: tuple[str, ...], judge: Judge) -> tuple[Nested, Int64s, Int32s]:
-        nested = read_nested(columns, inputs[0])
+        source, owners = columns.whole(inputs[0])
+        nested = source.once((inputs[0], "nested"), lambda: read_nested(source, inputs[0]))
+        rows = spans_of(nested.rows, owners)
+        sizes = np.diff(rows).reshape(-1)
         found = [self._keys(columns, name, judge) for name in inputs[1:]]
         if self.every_pkey or self.every_skey:
             keys, offsets = found[0]
-            judge.rows(np.diff(nested.rows) ** 2 * np.diff(offsets) > MOST_WORK, "too_many_values")
+            judge.rows(sizes**2 * np.diff(offsets) > MOST_WORK, "too_many_values")
             column = 2 if self.every_pkey else 0
             picks, lengths = find_all(
-                nested.keys, nested.data, nested.entries, nested.rows, column,
+                nested.keys, nested.data, nested.entries, rows, column,
                 readonly(keys.data), keys.starts, keys.ends, offsets,
             )  # fmt: skip
             return nested, picks, lengths
         (p, p_offsets), (s, s_offsets) = found
-        work = np.diff(nested.rows) * np.diff(p_offsets) * np.diff(s_offsets)
+        work = sizes * np.diff(p_offsets) * np.diff(s_offsets)
         judge.rows(work > MOST_WORK, "too_many_values")
         picks, lengths = find_hits(
-            nested.keys, nested.data, nested.entries, nested.rows,
+            nested.keys, nested.data, nested.entries, rows,
             readonly(p.data), p.starts, p.ends, p_offsets, readonly(s.data), s.starts, s.ends, s_offsets,
         )  # fmt: skip
         return nested, picks, lengths

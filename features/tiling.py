@@ -89,6 +89,10 @@ class Repeated(Columns):
         """The column as it is."""
         return self._users.array(name).take(pa.array(self._owners)) if name in self._of_user else super().array(name)
 
+    def whole(self, name: str) -> tuple[Columns, Int64s | None]:
+        """The users' columns for theirs, and whose row each is."""
+        return (self._users, self._owners) if name in self._of_user else (self, None)
+
     def sequence(self, name: str) -> Column | Nested:
         """The column of a sequence."""
         if name not in self._of_user:

@@ -30,6 +30,10 @@ class Views(Columns):
         """Whether there is such a view or column."""
         return name in self._given or (self._rows is not None and self._rows.has(name))
 
+    def whole(self, name: str) -> tuple[Columns, Int64s | None]:
+        """The columns that this one is of (features/columns.py)."""
+        return (self, None) if name in self._given else self._below(name).whole(name)
+
     def struct_address(self) -> int:
         """Views are not one ArrowArray."""
         raise TypeError("views have no address")

@@ -360,6 +360,25 @@ def test_a_tiled_request_knows_the_sides_of_stubs_and_of_sequences_seen_by_items
         assert torch.equal(ours.values(), theirs.values()) and torch.equal(ours.lengths(), theirs.lengths())
 
 
+def test_a_map_of_the_user_is_judged_for_each_item_as_if_it_stood_there(build: Build) -> None:
+    features = build(
+        one("lookup_feature", "rate", 'map: "user:rates" key: "item:key"')
+        + one("match_feature", "matched", 'nested_map: "user:nested" pkey: "item:key" skey: "ALL"'),
+    )
+    rates = pa.array([[("a", 1.5), ("b", 2.0)], [("a", None)]], pa.map_(pa.string(), pa.float32()))
+    users = pa.record_batch({"rates": rates, "nested": ["a^x:1|b^y:no", "b^y:3"]})
+    items = pa.record_batch({"key": ["a", "b", "a", "b"]})
+    repeated = {name: users.column(name).take(pa.array([0, 0, 1, 1])) for name in users.schema.names}
+    flat = features.validate(pa.record_batch({**repeated, "key": items.column("key")}), serving=True)
+    found = features.validate_tiled(users, items)
+    assert found.rows.tolist() == flat.rows.tolist() == [1, 2, 3]
+    assert found.reasons == flat.reasons == ("not_a_number", "null_element", "null_element")
+    assert all(
+        mine.split(":")[0] == other.split(":")[0] for mine, other in zip(found.details, flat.details, strict=True)
+    )
+    assert "'matched'" in found.details[0] and "'rate'" in found.details[1]
+
+
 def test_a_bad_user_makes_all_its_items_bad(build: Build) -> None:
     features = build(MODEL, mode="FG_DAG")
     users = ROWS.select(["tag_b", "int_a", "map_a", "click_seq__cat_a", "click_seq__int_a", "click_seq__tag_b"]).slice(
