@@ -25,10 +25,11 @@ check: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
-# Kills of real processes at named points: make bench-faults N=1000
+# Kills of real processes at named points: make bench-faults N=1000 [RANKS=2]
 N ?= 40
+RANKS ?= 1
 bench-faults: $(STAMP)
-	$(BIN)/python -m benchmarks.faults $(N)
+	$(BIN)/python -m benchmarks.faults $(N) --ranks $(RANKS)
 
 e2e: $(STAMP)
 	$(BIN)/python -m pytest -m "(e2e or kafka) and not slow"

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.faults N [SEED]`: N kills, a few a run; each run must end as the one without kills."""
+"""`python -m benchmarks.faults N [--ranks R]`: N kills, a few a run; each run must end as the one without kills."""
 
 import argparse
 import json
@@ -20,16 +20,17 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults")
     parser.add_argument("kills", type=int, nargs="?", default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int, default=1)
     args = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="headrace-faults-"))
     stage = prepare(folder / "data")
     started, happened, differing = time.monotonic(), 0, []
     with Zygote(folder / "log") as zygote:
-        reached = points(zygote, stage, folder / "points")
-        expected = run_to_end(zygote, stage, folder / "expected", [])
+        reached = points(zygote, stage, folder / "points", ranks=args.ranks)
+        expected = run_to_end(zygote, stage, folder / "expected", [], ranks=args.ranks)
         for run in range(-(-args.kills // KILLS_PER_RUN)):
             kills = plan(reached, kills=min(KILLS_PER_RUN, args.kills - run * KILLS_PER_RUN), seed=args.seed + run)
-            result = run_to_end(zygote, stage, folder / f"run-{run}", kills)
+            result = run_to_end(zygote, stage, folder / f"run-{run}", kills, ranks=args.ranks)
             happened += result.kills
             if not result.same_state(expected):
                 differing.append({"run": run, "kills": [str(kill) for kill in kills]})
@@ -38,6 +39,7 @@ def main(arguments: list[str]) -> int:
     answer = {
         "kills": happened,
         "planned": args.kills,
+        "ranks": args.ranks,
         "points": len(reached),
         "runs_that_differ": differing,
         "accounting": expected.accounting,

@@ -3,6 +3,7 @@
 import dataclasses
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,9 +53,7 @@ def test_killed_trainer_goes_on_with_the_very_next_row_of_every_message(
     bench.train(config, HEADRACE_FAULT=f"record={bench.folder / 'points'}")
     expected = bench.result(config)
     assert expected.accounting["received"] == stage.rows
-    reached: dict[tuple[str, str], int] = {}
-    for point in (bench.folder / "points").read_text().splitlines():
-        reached["trainer", point] = reached.get(("trainer", point), 0) + 1
+    reached = Counter(("trainer", 0, point) for point in (bench.folder / "points").read_text().splitlines())
     config, happened = on_topic.config(bench.folder / "killed"), 0
     for kill in plan(reached, kills=KILLS, seed=seed):
         happened += bench.start("trainer", config, **kill.environment).wait(120) == -signal.SIGKILL

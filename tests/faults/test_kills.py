@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.faults.harness import Kill, Result, plan, points, run_to_end
+from benchmarks.faults.harness import Kill, Place, Result, plan, points, run_to_end
 from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import Stage, prepare
 
@@ -15,7 +15,7 @@ def expected(zygote: Zygote, stage: Stage) -> Result:
 
 
 @pytest.fixture(scope="module")
-def reached(zygote: Zygote, stage: Stage) -> dict[tuple[str, str], int]:
+def reached(zygote: Zygote, stage: Stage) -> dict[Place, int]:
     return points(zygote, stage, stage.folder.parent / "points")
 
 
@@ -29,7 +29,7 @@ def test_run_without_kills_accounts_for_every_row(expected: Result, stage: Stage
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_runs_end_as_the_run_without_kills(
-    seed: int, zygote: Zygote, stage: Stage, expected: Result, reached: dict[tuple[str, str], int]
+    seed: int, zygote: Zygote, stage: Stage, expected: Result, reached: dict[Place, int]
 ) -> None:
     kills = plan(reached, kills=KILLS_PER_RUN, seed=seed)
     result = run_to_end(zygote, stage, stage.folder.parent / f"run-{seed}", kills)

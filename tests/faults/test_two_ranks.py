@@ -1,44 +1,51 @@
 """Two ranks, one of which is killed: the job ends, and a restart goes on to what a run without kills leaves."""
 
-import signal
-
 import pytest
 
-from benchmarks.faults.harness import Result
+from benchmarks.faults.harness import LEAVES_S, Kill, Place, Result, plan, points, run_to_end, start_ranks
+from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import Stage
 from tests.faults.conftest import Bench
 
-LEAVES_S = 90
-"""What a rank may take to notice that the other is gone; its own limit is 60 s, a closed connection takes none."""
+KILLS_PER_RUN = 6
 
 
-def test_two_ranks_account_for_every_row(expected_of_two: Result, stage: Stage) -> None:
-    counts = dict(expected_of_two.accounting)
+@pytest.fixture(scope="module")
+def expected(zygote: Zygote, stage: Stage) -> Result:
+    return run_to_end(zygote, stage, stage.folder.parent / "two-expected", [], ranks=2)
+
+
+@pytest.fixture(scope="module")
+def reached(zygote: Zygote, stage: Stage) -> dict[Place, int]:
+    return points(zygote, stage, stage.folder.parent / "two-points", ranks=2)
+
+
+def test_two_ranks_account_for_every_row(expected: Result, stage: Stage) -> None:
+    counts = dict(expected.accounting)
     assert counts.pop("received") == stage.rows == sum(counts.values())
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    ("rank", "kill"),
-    [
-        (0, "train.rows_updated:5"),
-        (1, "train.rows_updated:5"),
-        (1, "train.sealed:3"),
-        (0, "train.durable:4"),
-        (1, "commit.blob_synced:3"),
-        (0, "commit.manifest_linked:3"),
-    ],
-)
-def test_job_ends_with_one_rank_and_goes_on_after_a_restart(
-    rank: int, kill: str, bench: Bench, stage: Stage, expected_of_two: Result
+def test_each_rank_has_its_own_points_and_rank_0_those_of_the_commit(reached: dict[Place, int]) -> None:
+    by_rank = [{point for module, of, point in reached if (module, of) == ("trainer", rank)} for rank in (0, 1)]
+    assert "train.rows_updated" in by_rank[0] & by_rank[1] and "commit.blob_synced" in by_rank[0] & by_rank[1]
+    assert "commit.manifest_linked" in by_rank[0] - by_rank[1]
+
+
+def test_survivor_says_that_another_rank_is_gone(bench: Bench, stage: Stage) -> None:
+    kill = Kill(module="trainer", rank=0, point="train.rows_updated", nth=5)
+    log = bench.folder / "ranks.log"
+    ranks = start_ranks(bench.zygote, str(stage.config(bench.folder / "killed")), [kill.environment, {}], log=log)
+    assert [process.wait(LEAVES_S) for process in ranks] == [-9, 1]
+    last = ranks[1].verdict()
+    assert last.startswith("trainer: ") and "rank 1 lost another rank" in last
+
+
+@pytest.mark.timeout(600)
+def test_killed_ranks_end_as_the_run_without_kills(
+    zygote: Zygote, stage: Stage, expected: Result, reached: dict[Place, int]
 ) -> None:
-    config = stage.config(bench.folder / "killed")
-    processes = bench.start_two(config, kills={rank: kill})
-    killed, survivor = processes[rank], processes[1 - rank]
-    assert killed.wait(LEAVES_S) == -signal.SIGKILL, killed.text()
-    assert survivor.wait(LEAVES_S) == 1, survivor.text()
-    last = survivor.verdict()
-    assert last.startswith("trainer: ")
-    assert f"rank {1 - rank} lost another rank" in last
-    bench.train_two(config)
-    assert bench.result(config).same_state(expected_of_two)
+    ranks = {place: count for place, count in reached.items() if place[0] == "trainer"}
+    kills = plan(ranks, kills=KILLS_PER_RUN, seed=5)
+    result = run_to_end(zygote, stage, stage.folder.parent / "two-killed", kills, ranks=2)
+    assert result.kills >= KILLS_PER_RUN // 2, kills
+    assert result.same_state(expected), kills
