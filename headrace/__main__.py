@@ -57,6 +57,8 @@ def _until_nobody_reads(args: argparse.Namespace, out: TextIO) -> int:
 
 def main() -> None:
     """Entry point of the `headrace` script."""
+    # Before a command imports torch: OpenMP's threads otherwise spin while they wait, at others' expense.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # Libraries warn their developers about deprecations; that is no news for who runs a command.
     logging.captureWarnings(True)
     for noisy in ("py.warnings", "torchrec", "torch", "torch.fx"):

@@ -73,6 +73,8 @@ def _now_ms() -> int:
 
 def main() -> None:
     """Entry point: an error becomes one line and an exit code."""
+    # For the tasks beside, which compile and trace: this process itself computes nothing in threads.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     sys.exit(guarded(lambda: _run(sys.argv[1:]), program="publisher", errors=sys.stderr))
 
 

@@ -1,6 +1,7 @@
 """The command line as a whole: help, exit codes, and one clear line instead of a traceback."""
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -93,6 +94,18 @@ def test_traceback_and_log_level_reach_the_trainer(write_config: Callable[..., P
     assert ran.returncode == 1
     assert ran.stderr.startswith("Traceback")
     assert "absent.parquet" in ran.stderr.splitlines()[-1]
+
+
+def test_commands_make_openmp_wait_passively_unless_told() -> None:
+    code = (
+        "import os; from headrace import __main__ as main\n"
+        "main.run = lambda *a, **k: print(os.environ['OMP_WAIT_POLICY'])\n"
+        "main.main()"
+    )
+    for told, policy in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | told
+        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+        assert ran.stdout == f"{policy}\n", ran.stderr
 
 
 def test_the_script_says_its_version_without_importing_torch() -> None:
