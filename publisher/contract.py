@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from checkpointer.rows import Column
+from checkpointer.store import Store
 from features import create_features
+from features.drift import changes, described
 from features.files import LocalFiles, NotedFiles
 from protos.load import format_config
 from protos.pipeline_pb2 import EasyRecConfig
 from publisher.fields import canonical
 from publisher.manifest import Table
+from publisher.versions import fetch
 from recmodels.layout import Layout, create_layout
 
 _SERVED, _AVERAGE = "parameter/", "optimizer/ema/"
@@ -57,6 +60,21 @@ def serving_tables(layout: Layout) -> tuple[Table, ...]:
     return tuple(
         Table(name=table.name, kind="direct" if table.zch is None else "zch", dim=table.dim) for table in layout.tables
     )
+
+
+def drift(store: Store, trained: str, contract: Contract) -> str:
+    """In words, what is different from the features with digest `trained`; "" where nothing is, or it is not known.
+
+    The trainer notes what they were (trainer/feature_record.py); a note that is damaged only says less.
+    """
+    payload = None if trained == contract.features else fetch(store, f"features/{trained}.json")
+    if payload is None:
+        return ""
+    try:
+        noted, ours = json.loads(payload), described(contract.described)
+    except ValueError:
+        return ""
+    return "; ".join(changes(noted, ours)) if isinstance(noted, dict) else ""
 
 
 def served_state(dense: Mapping[str, Column]) -> dict[str, Column]:

@@ -21,7 +21,7 @@ from publisher.background import Background
 from publisher.bases import build_base, find_base
 from publisher.blobs import put_once
 from publisher.changes import NetRows
-from publisher.contract import Contract, served_state
+from publisher.contract import Contract, drift, served_state
 from publisher.errors import ContractError, UnfitRowsError, VersionError
 from publisher.fields import canonical
 from publisher.gate import Candidate, Refusal, RefusalCode, judge
@@ -179,6 +179,7 @@ class Publisher:
             changed=sum(len(rows) for rows in net),
             dense=dense,
             metrics=head.figures,
+            drift=drift(self._store, head.features, self._contract),
         )
 
     @property

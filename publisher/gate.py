@@ -51,7 +51,10 @@ class GateOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """What is judged: the net rows and the dense weights since the last good version, and what the trainer measured."""
+    """What is judged: the net rows and the dense weights since the last good version, and what the trainer measured.
+
+    `drift` says how its features differ from those of the publisher, where that is known.
+    """
 
     contract: str
     features: str
@@ -59,6 +62,7 @@ class Candidate:
     changed: int
     dense: Mapping[str, np.ndarray]
     metrics: Mapping[str, float]
+    drift: str = ""
 
 
 def judge(
@@ -89,8 +93,10 @@ def _contract(candidate: Candidate, frozen: tuple[str, str]) -> Iterator[Refusal
     found = {"serving contract": candidate.contract, "feature digest": candidate.features}
     for (what, digest), expected in zip(found.items(), frozen, strict=True):
         if digest != expected:
+            told = f" ({candidate.drift})" if candidate.drift and digest == candidate.features else ""
             detail = (
-                f"{what} is {digest}, this publisher was started for {expected}: restart it with the trainer's config"
+                f"{what} is {digest}, this publisher was started for {expected}{told}: "
+                "restart it with the trainer's config"
             )
             yield Refusal(code=RefusalCode.CONTRACT, detail=detail)
 

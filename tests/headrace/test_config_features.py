@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from .conftest import DECLARED
+
 EMB = "embedding_dim: 4"
 LOOKUP = 'lookup_feature { feature_name: "f" map: "user:m" key: "item:k"'
 MATCH = 'match_feature { feature_name: "f" nested_map: "user:m" pkey: "item:p" skey: "item:s"'
@@ -155,3 +157,33 @@ def test_mistake_that_only_building_finds_is_one_line(
 def test_graph_that_cannot_be_run_is_one_line(check: Callable[..., Any], features: list[str], words: str) -> None:
     ran = check(*features, data="fg_mode: FG_DAG")
     assert ran.code == 2 and ran.errors == f"headrace: {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("feature", "field", "column", "mode"),
+    [
+        (LOOKUP.replace("user:m", "user:price") + " }", "key", "k", "FG_NORMAL"),
+        (COMBO.replace("item:b", "item:slot") + " hash_bucket_size: 9 }", "expression", "a", "FG_DAG"),
+        (MATCH.replace("user:m", "user:slot").replace("item:p", "ALL") + " }", "skey", "s", "FG_NORMAL"),
+        ('expr_feature { feature_name: "f" expression: "c" variables: "user:c" }', "variables", "c", "FG_NORMAL"),
+        (f"{GROUP} {{ {ID} num_buckets: 3 }} }} }}", "expression", "s__a", "FG_NORMAL"),
+        (f"sequence_{ID} num_buckets: 3 }}", "expression", "a", "FG_DAG"),
+        (COMBO + " hash_bucket_size: 9 }", "feature_name", "f", "FG_NONE"),
+    ],
+)
+def test_column_that_is_not_declared_is_told(
+    check: Callable[..., Any], feature: str, field: str, column: str, mode: str
+) -> None:
+    ran = check(feature, data=f"{DECLARED} fg_mode: {mode}")
+    assert ran.code == 2
+    (told,) = [line for line in ran.out.splitlines() if line.startswith("error ")]
+    assert f".{field}: " in told and f"reads column '{column}', which is not among input_fields" in told
+
+
+def test_inputs_that_are_features_constants_or_every_key_are_no_columns(check: Callable[..., Any]) -> None:
+    ran = check(
+        COMBO.replace("user:a", "feature:price").replace("item:b", "const:x") + " hash_bucket_size: 9 }",
+        'match_feature { feature_name: "g" nested_map: "user:user_id" pkey: "ALL" skey: "item:slot" }',
+        data=f"{DECLARED} fg_mode: FG_DAG",
+    )
+    assert ran.code == 0, ran.out + ran.errors

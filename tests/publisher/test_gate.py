@@ -1,10 +1,14 @@
 """What the gate refuses is not served, and is judged again with what comes next."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from publisher.errors import PublisherError
 from publisher.gate import GateOptions
+from publisher.manifest import refusal_path
 from publisher.options import PublishOptions
 from publisher.pointer import rollback
 from publisher.versions import list_versions, read_pointer
@@ -166,9 +170,26 @@ def test_commit_under_another_contract_is_refused(bench):
     assert read_pointer(bench.store).version == 1
 
 
-def test_commit_with_rows_outside_the_contract_is_refused(bench):
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        (b'{"user_id":{"hash":"farm"}}', "(feature 'user_id': hash was 'farm', now 'murmur')"),
+        (b'["user_id"]', "was started for feed5eed: restart"),
+        (b"{", "was started for feed5eed: restart"),
+    ],
+)
+def test_commit_of_other_features_is_refused_by_what_differs(bench, note, told):
+    contract = replace(bench.contract, described=b'[{"name":"user_id","hash":"murmur"}]')
+    bench.trainer.base()
+    follower = bench.publish(contract=contract)
+    bench.trainer.features = "another"
+    bench.store.put_if_absent("features/another.json", note)
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    assert told in json.loads(bench.store.get(refusal_path(2)))["reasons"][0]["detail"]
 
+
+def test_commit_with_rows_outside_the_contract_is_refused(bench):
     bench.trainer.base()
     narrow = replace(bench.contract, tables=bench.contract.tables[:1])
     bench.publish(contract=narrow)
