@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from checkpointer import Commit
 from checkpointer.errors import CheckpointError, FencedError
 from stream.cursor import Cursor
 from stream.feed import Feed
@@ -154,9 +155,9 @@ class CommitDesk:
         learner.faults.reached("train.sealed")
         self._committer.submit(snapshot)
 
-    def _after_durable(self, snapshot: Snapshot, seq: int) -> None:
+    def _after_durable(self, snapshot: Snapshot, commit: Commit) -> None:
         if self._upkeep is not None:
-            self._upkeep.after_commit(seq)
+            self._upkeep.after_commit(commit.seq, commit.bytes)
         if self._feed is not None:
             cursors = map(Cursor.from_proto, snapshot.stream.cursors)
             self._feed.acknowledge({cursor.key: cursor for cursor in cursors})
@@ -173,7 +174,7 @@ class CommitDesk:
             self._monitor.committed(outcome.commit.seq, outcome.commit.bytes, outcome.commit.broker_time_ms)
             if self._workers.rank == 0:
                 logger.info("committed seq=%d bytes=%d", outcome.commit.seq, outcome.commit.bytes)
-            self._after_durable(outcome.snapshot, outcome.commit.seq)
+            self._after_durable(outcome.snapshot, outcome.commit)
             return
         learner.tables.restore_touched()
         position.progress.restore_increment(outcome.snapshot.stream)

@@ -43,7 +43,7 @@ from trainer.replaying import Recording, read_recording
 from trainer.resume import check_fits, resume
 from trainer.standby import stand_by
 from trainer.summaries import Summaries
-from trainer.upkeep import Upkeep, start_child
+from trainer.upkeep import Upkeep, bytes_due, start_child
 from trainer.workers import Workers, naming_lost_ranks
 
 logger = logging.getLogger(__name__)
@@ -239,9 +239,14 @@ def _open_writer(store: Store, launch: Launch) -> Writer:
 def _open_upkeep(job: Job) -> Upkeep | None:
     if job.workers.rank or not job.launch.config_path:
         return None
-    every = max(1, job.config.checkpoint_config.compact_after_commits // 2)
-    directory = lock_directory(job.config.checkpoint_config.lock_dir, job.store)
-    return Upkeep(job.launch.config_path, directory, every=every, start=start_child)
+    options = job.config.checkpoint_config
+    return Upkeep(
+        job.launch.config_path,
+        lock_directory(options.lock_dir, job.store),
+        every=max(1, options.compact_after_commits // 2),
+        start=start_child,
+        enough=partial(bytes_due, job.store, options.compact_after_bytes_ratio),
+    )
 
 
 def _open_recording(job: Job, seq: int) -> Recording | None:

@@ -5,6 +5,7 @@
 
 import fcntl
 import logging
+import math
 import os
 import subprocess
 import sys
@@ -12,43 +13,74 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from checkpointer.errors import LockedError
+from checkpointer.bases import newest_base
+from checkpointer.errors import CheckpointError, LockedError
 from checkpointer.maintenance import maintain_model
 from checkpointer.open_store import StoreOptions, open_store
+from checkpointer.store import Store
 from protos.load import load_config
 
 logger = logging.getLogger(__name__)
 
 _NICE = 10
+_LOOK_EVERY = 16
 # publisher/lock.py; a publisher that runs does the upkeep itself.
 _PUBLISHER_LOCK = "publisher.lock"
 
 
 class Upkeep:
-    """Start the child every `every` commits, one at a time; never when a publisher holds its lock."""
+    """Start the child every `every` commits, one at a time; never when a publisher holds its lock.
+
+    Also when commits have grown to what makes compaction due by bytes (`enough`, which may read a manifest): large
+    ones make a restore long before there are many of them. The child judges by itself.
+    """
 
     def __init__(
-        self, config_path: str, directory: str, *, every: int, start: Callable[[str], subprocess.Popen[bytes]]
+        self,
+        config_path: str,
+        directory: str,
+        *,
+        every: int,
+        start: Callable[[str], subprocess.Popen[bytes]],
+        enough: Callable[[], float] = lambda: math.inf,
     ):
         self._config_path = config_path
         self._directory = directory
         self._every = max(1, every)
         self._start = start
+        self._enough = enough
+        self._grown = 0
         self._child: subprocess.Popen[bytes] | None = None
 
-    def after_commit(self, seq: int) -> None:
-        """Tidy up when it is time."""
-        if seq % self._every or not self._directory:
+    def after_commit(self, seq: int, size: int) -> None:
+        """Tidy up when it is time; `size` are the commit's bytes."""
+        self._grown += size
+        if not self._directory or not self._is_time(seq):
             return
         if self._child is not None and self._child.poll() is None:
             return
         if not _is_held(Path(self._directory) / _PUBLISHER_LOCK):
+            self._grown = 0
             self._child = self._start(self._config_path)
+
+    def _is_time(self, seq: int) -> bool:
+        return seq % self._every == 0 or (seq % _LOOK_EVERY == 0 and self._grown >= self._enough())
 
     def wait(self) -> None:
         """Wait for the child; a trainer that leaves does not, since the child needs nothing of it."""
         if self._child is not None:
             self._child.wait()
+
+
+def bytes_due(store: Store, ratio: float) -> float:
+    """The bytes of commits that make compaction due; infinite while that cannot be told."""
+    try:
+        base = newest_base(store, sys.maxsize)
+    except CheckpointError as error:
+        # Retention may have removed it meanwhile; training does not end for that.
+        logger.warning("the newest base cannot be read error=%s", error)
+        return math.inf
+    return ratio * base.bytes if base is not None else 0.0
 
 
 def start_child(config_path: str) -> subprocess.Popen[bytes]:

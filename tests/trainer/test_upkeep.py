@@ -27,19 +27,32 @@ def test_child_starts_every_so_many_commits(tmp_path: Path) -> None:
     calls, start = started()
     upkeep = Upkeep("a.config", str(tmp_path), every=3, start=start)
     for seq in range(1, 10):
-        upkeep.after_commit(seq)
+        upkeep.after_commit(seq, 1)
         upkeep.wait()
     assert calls == ["a.config"] * 3
+
+
+def test_child_starts_when_commits_have_grown_enough(tmp_path: Path) -> None:
+    calls, start = started()
+    upkeep = Upkeep("a.config", str(tmp_path), every=1000, start=start, enough=lambda: 300)
+    begun = []
+    for seq in range(1, 100):
+        upkeep.after_commit(seq, 10)
+        upkeep.wait()
+        if len(calls) > len(begun):
+            begun.append(seq)
+    # Looked at every 16 commits, from the last start on.
+    assert begun == [32, 64, 96]
 
 
 def test_publisher_does_the_upkeep_where_there_is_one(tmp_path: Path) -> None:
     calls, start = started()
     lock = acquire(tmp_path, "publisher.lock", "a publisher")
-    Upkeep("a.config", str(tmp_path), every=1, start=start).after_commit(1)
+    Upkeep("a.config", str(tmp_path), every=1, start=start).after_commit(1, 1)
     assert calls == []
     lock.release()
     upkeep = Upkeep("a.config", str(tmp_path), every=1, start=start)
-    upkeep.after_commit(1)
+    upkeep.after_commit(1, 1)
     upkeep.wait()
     assert calls == ["a.config"]
 
