@@ -42,12 +42,12 @@ class JsonDecoder:
             explicit_schema=self._flat if self._maps else self._schema,
             unexpected_field_behavior="ignore" if self._declared else "infer",
         )
-        block = max(_MIN_BLOCK, len(lines) + 1)
-        table = pa.json.read_json(
-            pa.BufferReader(lines),
-            read_options=pa.json.ReadOptions(use_threads=False, block_size=block),
-            parse_options=options,
-        )
+        try:
+            table = _read(lines, options)
+        except pa.ArrowInvalid as error:
+            if len(payloads) > 1 or not self._declared:
+                raise
+            raise pa.ArrowInvalid(_naming_the_column(lines, list(self._flat), str(error))) from None
         if table.num_rows != len(payloads):
             raise pa.ArrowInvalid(f"{len(payloads)} messages hold {table.num_rows} objects")
         table.validate(full=True)
@@ -69,6 +69,33 @@ class JsonDecoder:
         if self._columns is None:
             return rows
         return rows.select([name for name in rows.schema.names if name in self._columns])
+
+
+def _read(lines: bytes, options: pa.json.ParseOptions) -> pa.Table:
+    return pa.json.read_json(
+        pa.BufferReader(lines),
+        read_options=pa.json.ReadOptions(use_threads=False, block_size=max(_MIN_BLOCK, len(lines) + 1)),
+        parse_options=options,
+    )
+
+
+def _naming_the_column(line: bytes, fields: list[pa.Field], detail: str) -> str:
+    """`detail`, with the declared column that the message does not fit: pyarrow does not always name it."""
+    if not _fits(line, []):
+        return detail
+    while len(fields) > 1:
+        half = fields[: len(fields) // 2]
+        fields = fields[len(half) :] if _fits(line, half) else half
+    return f"column {fields[0].name!r} is declared {fields[0].type}: {detail}" if fields else detail
+
+
+def _fits(line: bytes, fields: list[pa.Field]) -> bool:
+    options = pa.json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
+    try:
+        _read(line, options)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _line(payload: bytes) -> bytes:

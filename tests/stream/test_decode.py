@@ -232,6 +232,22 @@ def test_json_maps_come_back_as_they_were_written() -> None:
     assert _rows(JsonDecoder(schema).decode(payloads)) == batch.to_pylist()
 
 
+@pytest.mark.parametrize(
+    ("payload", "detail"),
+    [
+        (b'{"a": 1, "b": 3.5, "c": "x"}', "column 'b' is declared int64: "),
+        (b'{"a": 1, "b": 3, "c": 7}', "column 'c' is declared string: "),
+        (b'{"a": [], "b": 3, "c": "x"}', "column 'a' is declared int64: "),
+        (b'{"a": 1, "b": 3, "c": "x" "d": 4}', "JSON parse error: "),
+    ],
+)
+def test_json_names_the_column_that_does_not_fit(payload: bytes, detail: str) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("c", pa.string())])
+    decoded = JsonDecoder(schema).decode([b'{"a": 1, "b": 2, "c": "y"}', payload])
+    assert _rows(decoded) == [{"a": 1, "b": 2, "c": "y"}]
+    assert decoded.failures[0].detail.startswith(detail)
+
+
 def test_json_reads_a_message_of_two_megabytes() -> None:
     payload = b'{"text": "' + b"x" * (2 << 20) + b'"}'
     decoded = JsonDecoder(pa.schema([("text", pa.string())])).decode([payload, payload])
