@@ -17,7 +17,11 @@ def add(commands: Commands) -> None:
         example="headrace publish pipeline.config",
     )
     publish.add_argument("config", metavar="CONFIG")
-    publish.add_argument("--resume", action="store_true", help="release the version that a rollback pinned, also under a publisher that runs")
+    publish.add_argument(
+        "--resume",
+        action="store_true",
+        help="release what a rollback pinned, also for a publisher that runs",
+    )
     publish.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus (default: none)")
     publish.add_argument(
         "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="what it listens on (default: loopback)"
