@@ -87,6 +87,10 @@ def check_rows(part: TableRows, tables: Mapping[str, Table]) -> None:
 def _resolve(table: Table, touched: _Touched) -> NetRows:
     """Keep the latest operation on each id."""
     none = np.empty(0, dtype=np.int64), np.empty((0, table.dim), dtype=np.float32)
+    if len(touched.ids) == 1 and touched.weights[0] is not None:
+        # The usual case, one commit without deletions, has nothing to resolve and copies nothing.
+        only = touched.weights[0].astype(np.float32, copy=False)
+        return NetRows(table=table.name, reset=touched.reset, ids=touched.ids[0], weights=only, deleted=none[0])
     ids = np.concatenate(touched.ids) if touched.ids else none[0]
     # A number for each operation's row among all PUT rows; -1 where it deletes.
     sources, puts = [], 0

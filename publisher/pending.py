@@ -46,6 +46,8 @@ class Pending:
 
     def behind(self) -> int:
         """How many numbers the head of the log is ahead of what was read."""
+        if not self._follows():
+            return 0
         head = self._head()
         return head[0].seq - self.after if head else 0
 
@@ -71,15 +73,21 @@ class Pending:
     def _worth_a_look(self) -> bool:
         """One read per poll; first and now and then a real look: retention may have removed the next commit."""
         self._idle += 1
+        if self._follows():
+            return True
+        if self._idle % _POLLS_PER_CHECK:
+            return False
+        head = self._head()
+        if head and head[0].seq != self.after + 1:
+            self._changes = None
+        return bool(head)
+
+    def _follows(self) -> bool:
+        """Whether an entry lies under the next number."""
         try:
             self._store.get(log_path(self.after + 1), length=1)
         except NotFoundError:
-            if self._idle % _POLLS_PER_CHECK:
-                return False
-            head = self._head()
-            if head and head[0].seq != self.after + 1:
-                self._changes = None
-            return bool(head)
+            return False
         return True
 
     def _head(self) -> list[Commit]:

@@ -84,13 +84,12 @@ def _write(parts: list[ServingRows], width: int) -> bytes:
         np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts]), [part.table for part in parts]
     )
     merged = [_merge(part, width) for part in parts]
+    # Chunks, since joining the parts would copy every row once more.
     table = pa.table(
         {
             "table": names,
-            "id": np.concatenate([ids for ids, _, _ in merged]),
-            "row": _binary(
-                np.concatenate([rows for _, rows, _ in merged]), np.concatenate([mask for _, _, mask in merged])
-            ),
+            "id": pa.chunked_array([ids for ids, _, _ in merged]),
+            "row": pa.chunked_array([_binary(rows, null) for _, rows, null in merged]),
         }
     )
     sink = pa.BufferOutputStream()
