@@ -1,4 +1,4 @@
-"""Evaluation metrics that are a mean over rows."""
+"""Evaluation metrics that are a mean, of rows or of batches."""
 
 import abc
 
@@ -9,23 +9,19 @@ from recmodels.errors import ModelConfigError
 from recmodels.metrics.base import Rows
 
 
-class MeanMetric(abc.ABC):
-    """The mean of a figure that each row has."""
+class Average(abc.ABC):
+    """The mean of figures that `update` adds, as their sum and number; NaN without any."""
 
     def __init__(self) -> None:
         self.reset()
 
     @abc.abstractmethod
-    def per_row(self, rows: Rows) -> npt.NDArray[np.float64]:
-        """The figure of each row, (n,)."""
-
     def update(self, rows: Rows) -> None:
-        figures = self.per_row(rows)
-        self._sums += (figures.sum(), len(figures))
+        """Add the figures of a batch to `_sums`."""
 
     def compute(self) -> float:
-        total, rows = self._sums
-        return float(total / rows) if rows else float("nan")
+        total, count = self._sums
+        return float(total / count) if count else float("nan")
 
     def reset(self) -> None:
         self._sums = np.zeros(2)
@@ -35,6 +31,18 @@ class MeanMetric(abc.ABC):
 
     def merge(self, state: dict[str, np.ndarray]) -> None:
         self._sums += state["sums"]
+
+
+class MeanMetric(Average):
+    """The mean of a figure that each row has."""
+
+    @abc.abstractmethod
+    def per_row(self, rows: Rows) -> npt.NDArray[np.float64]:
+        """The figure of each row, (n,)."""
+
+    def update(self, rows: Rows) -> None:
+        figures = self.per_row(rows)
+        self._sums += (figures.sum(), len(figures))
 
 
 class MeanAbsoluteError(MeanMetric):

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from recmodels.errors import ModelConfigError
 from recmodels.metrics.base import Floats, Labels, Rows
+from recmodels.metrics.means import Average
 from recmodels.metrics.ranking import group_aucs
 
 _SEED = 0
@@ -68,29 +69,13 @@ class XAuc(RowsMetric):
         return _ordered_share(prediction, label, wanted)
 
 
-class InBatchXAuc:
+class InBatchXAuc(Average):
     """Share of ordered pairs among all pairs of a batch, averaged over batches of two rows or more."""
-
-    def __init__(self) -> None:
-        self.reset()
 
     def update(self, rows: Rows) -> None:
         if len(rows.label) > 1:
             pairs = len(rows.label) * (len(rows.label) - 1) // 2
             self._sums += (_ordered_share(rows.prediction, rows.label, pairs), 1)
-
-    def compute(self) -> float:
-        total, batches = self._sums
-        return float(total / batches) if batches else float("nan")
-
-    def reset(self) -> None:
-        self._sums = np.zeros(2)
-
-    def state(self) -> dict[str, np.ndarray]:
-        return {"sums": self._sums.copy()}
-
-    def merge(self, state: dict[str, np.ndarray]) -> None:
-        self._sums += state["sums"]
 
 
 class GroupedXAuc(RowsMetric):
