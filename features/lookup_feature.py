@@ -69,7 +69,7 @@ class Hits:
         keys = Reader(columns, inputs[1], self.splitting, judge.faults).read()
         offsets = offsets_of(keys.lengths, columns.count)
         spans = spans_of(pairs.offsets, owners)
-        judge.rows(np.diff(spans).reshape(-1) * np.diff(offsets) > MOST_WORK, "too_many_values")
+        judge.rows((spans[1] - spans[0]) * np.diff(offsets) > MOST_WORK, "too_many_values")
         places = find(pairs, keys.values, offsets, spans)
         hit = places >= 0
         found = keys.values.keep(hit) if isinstance(keys.values, Tokens) else keys.values[hit]

@@ -91,15 +91,15 @@ class Selection:
     def _select(self, columns: Columns, inputs: tuple[str, ...], judge: Judge) -> tuple[Nested, Int64s, Int32s]:
         source, owners = columns.whole(inputs[0])
         nested = source.once((inputs[0], "nested"), lambda: read_nested(source, inputs[0]))
-        rows = spans_of(nested.rows, owners)
-        sizes = np.diff(rows).reshape(-1)
+        begins, ends = spans_of(nested.rows, owners)
+        sizes = ends - begins
         found = [self._keys(columns, name, judge) for name in inputs[1:]]
         if self.every_pkey or self.every_skey:
             keys, offsets = found[0]
             judge.rows(sizes**2 * np.diff(offsets) > MOST_WORK, "too_many_values")
             column = 2 if self.every_pkey else 0
             picks, lengths = find_all(
-                nested.keys, nested.data, nested.entries, rows, column,
+                nested.keys, nested.data, nested.entries, begins, ends, column,
                 readonly(keys.data), keys.starts, keys.ends, offsets,
             )  # fmt: skip
             return nested, picks, lengths
@@ -107,7 +107,7 @@ class Selection:
         work = sizes * np.diff(p_offsets) * np.diff(s_offsets)
         judge.rows(work > MOST_WORK, "too_many_values")
         picks, lengths = find_hits(
-            nested.keys, nested.data, nested.entries, rows,
+            nested.keys, nested.data, nested.entries, begins, ends,
             readonly(p.data), p.starts, p.ends, p_offsets, readonly(s.data), s.starts, s.ends, s_offsets,
         )  # fmt: skip
         return nested, picks, lengths

@@ -128,69 +128,69 @@ def _shadowed(keys: int, data: int, entries: Int64s, i: int, end: int) -> bool:
 
 @nb.njit(nogil=True, cache=True)
 def find_hits(
-    keys: Bytes, data: Bytes, entries: Int64s, rows: Int64s,
+    keys: Bytes, data: Bytes, entries: Int64s, begins: Int64s, ends_at: Int64s,
     p: Bytes, p_starts: Int64s, p_ends: Int64s, p_offsets: Int64s,
     s: Bytes, s_starts: Int64s, s_ends: Int64s, s_offsets: Int64s,
 ) -> tuple[Int64s, Int32s]:  # fmt: skip
     """The entry of every pair of a pk (outer loop) and an sk that the row's map has, the last of equal ones.
 
-    `rows` [n, 2]: where the entries of each row begin and end; rows may share them.
+    `begins` and `ends_at`: where the entries of each row are; rows may share them.
     """
-    lengths = np.zeros(len(rows), np.int32)
+    lengths = np.zeros(len(begins), np.int32)
     room = 0
     for row in range(len(lengths)):
         pairs = (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
-        if rows[row, 1] > rows[row, 0] and pairs * (rows[row, 1] - rows[row, 0]) <= MOST_WORK:
+        if ends_at[row] > begins[row] and pairs * (ends_at[row] - begins[row]) <= MOST_WORK:
             room += pairs
     out = np.empty(room, np.int64)
     a, b, c, d = address_of(keys), address_of(data), address_of(p), address_of(s)
     at = 0
     for row in range(len(lengths)):
-        begin = at
+        before = at
         pairs = (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
-        if pairs * (rows[row, 1] - rows[row, 0]) > MOST_WORK:
+        if pairs * (ends_at[row] - begins[row]) > MOST_WORK:
             continue
         for k in range(p_offsets[row], p_offsets[row + 1]):
             for m in range(s_offsets[row], s_offsets[row + 1]):
-                for i in range(rows[row, 1] - 1, rows[row, 0] - 1, -1):
+                for i in range(ends_at[row] - 1, begins[row] - 1, -1):
                     if same(a + entries[i, 0], a + entries[i, 1], c + p_starts[k], c + p_ends[k]) and same(
                         b + entries[i, 2], b + entries[i, 3], d + s_starts[m], d + s_ends[m]
                     ):
                         out[at] = i
                         at += 1
                         break
-        lengths[row] = at - begin
+        lengths[row] = at - before
     return out[:at], lengths
 
 
 @nb.njit(nogil=True, cache=True)
 def find_all(
-    keys: Bytes, data: Bytes, entries: Int64s, rows: Int64s, column: int,
+    keys: Bytes, data: Bytes, entries: Int64s, begins: Int64s, ends_at: Int64s, column: int,
     wanted: Bytes, starts: Int64s, ends: Int64s, offsets: Int64s,
 ) -> tuple[Int64s, Int32s]:  # fmt: skip
     """For every wanted key all entries that have it as pk (`column` 0) or sk (2), in the order of the map.
 
-    `rows` are those of `find_hits`.
+    `begins` and `ends_at` are those of `find_hits`.
     """
-    lengths = np.zeros(len(rows), np.int32)
+    lengths = np.zeros(len(begins), np.int32)
     room = 0
     for row in range(len(lengths)):
-        work = (rows[row, 1] - rows[row, 0]) ** 2 * (offsets[row + 1] - offsets[row])
-        room += 0 if work > MOST_WORK else (rows[row, 1] - rows[row, 0]) * (offsets[row + 1] - offsets[row])
+        work = (ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row])
+        room += 0 if work > MOST_WORK else (ends_at[row] - begins[row]) * (offsets[row + 1] - offsets[row])
     out = np.empty(room, np.int64)
     a, b, c = address_of(keys), address_of(data), address_of(wanted)
     source = a if column == 0 else b
     at = 0
     for row in range(len(lengths)):
-        begin = at
-        if (rows[row, 1] - rows[row, 0]) ** 2 * (offsets[row + 1] - offsets[row]) > MOST_WORK:
+        before = at
+        if (ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row]) > MOST_WORK:
             continue
         for k in range(offsets[row], offsets[row + 1]):
-            for i in range(rows[row, 0], rows[row, 1]):
+            for i in range(begins[row], ends_at[row]):
                 if same(
                     source + entries[i, column], source + entries[i, column + 1], c + starts[k], c + ends[k]
-                ) and not _shadowed(a, b, entries, i, rows[row, 1]):
+                ) and not _shadowed(a, b, entries, i, ends_at[row]):
                     out[at] = i
                     at += 1
-        lengths[row] = at - begin
+        lengths[row] = at - before
     return out[:at], lengths

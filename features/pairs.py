@@ -20,6 +20,7 @@ from stream.words import find as find_byte
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 Values = Int64s | Float32s | Float64s | Tokens
+Spans = tuple[Int64s, Int64s]
 
 MOST_WORK = 1 << 24
 """Comparisons that one row may take: rows that need more are refused, since a request must not stop a replica."""
@@ -110,16 +111,16 @@ def _cut(elements: Elements, how: PairSplitting, count: int) -> Pairs:
 
 @nb.njit(nogil=True, cache=True)
 def _find_tokens(
-    data: Bytes, starts: Int64s, ends: Int64s, spans: Int64s,
+    data: Bytes, starts: Int64s, ends: Int64s, begins: Int64s, ends_at: Int64s,
     wanted: Bytes, wanted_starts: Int64s, wanted_ends: Int64s, wanted_offsets: Int64s,
 ) -> Int64s:  # fmt: skip
     out = np.full(len(wanted_starts), -1, np.int64)
     a, b = address_of(data), address_of(wanted)
-    for row in range(len(spans)):
-        if (spans[row, 1] - spans[row, 0]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
+    for row in range(len(begins)):
+        if (ends_at[row] - begins[row]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
             continue
         for k in range(wanted_offsets[row], wanted_offsets[row + 1]):
-            for i in range(spans[row, 1] - 1, spans[row, 0] - 1, -1):
+            for i in range(ends_at[row] - 1, begins[row] - 1, -1):
                 if same(a + starts[i], a + ends[i], b + wanted_starts[k], b + wanted_ends[k]):
                     out[k] = i
                     break
@@ -127,13 +128,13 @@ def _find_tokens(
 
 
 @nb.njit(nogil=True, cache=True)
-def _find_integers(keys: Int64s, spans: Int64s, wanted: Int64s, wanted_offsets: Int64s) -> Int64s:
+def _find_integers(keys: Int64s, begins: Int64s, ends_at: Int64s, wanted: Int64s, wanted_offsets: Int64s) -> Int64s:
     out = np.full(len(wanted), -1, np.int64)
-    for row in range(len(spans)):
-        if (spans[row, 1] - spans[row, 0]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
+    for row in range(len(begins)):
+        if (ends_at[row] - begins[row]) * (wanted_offsets[row + 1] - wanted_offsets[row]) > MOST_WORK:
             continue
         for k in range(wanted_offsets[row], wanted_offsets[row + 1]):
-            for i in range(spans[row, 1] - 1, spans[row, 0] - 1, -1):
+            for i in range(ends_at[row] - 1, begins[row] - 1, -1):
                 if keys[i] == wanted[k]:
                     out[k] = i
                     break
@@ -145,23 +146,25 @@ def refuse_work(judge: Judge, one: Int64s, other: Int64s) -> None:
     judge.rows(np.diff(one) * np.diff(other) > MOST_WORK, "too_many_values")
 
 
-def spans_of(offsets: Int64s, owners: Int64s | None) -> Int64s:
-    """Where the elements of every row begin and end, [rows, 2]; `owners`: whose elements each row has."""
-    spans = np.column_stack((offsets[:-1], offsets[1:]))
-    return spans if owners is None else spans[owners]
+def spans_of(offsets: Int64s, owners: Int64s | None) -> Spans:
+    """Where the elements of every row begin and end; `owners`: whose elements each row has, None: its own."""
+    begins, ends = offsets[:-1], offsets[1:]
+    return (begins, ends) if owners is None else (begins[owners], ends[owners])
 
 
-def find(pairs: Pairs, wanted: Int64s | Tokens, wanted_offsets: Int64s, spans: Int64s | None = None) -> Int64s:
+def find(pairs: Pairs, wanted: Int64s | Tokens, wanted_offsets: Int64s, spans: Spans | None = None) -> Int64s:
     """The pair of every wanted key in its row, the last of equal ones; -1 where there is none, or too much work.
 
     `spans` says which pairs each row looks among, where those are not its own.
     """
-    among = spans_of(pairs.offsets, None) if spans is None else spans
+    begins, ends = spans_of(pairs.offsets, None) if spans is None else spans
     if not isinstance(pairs.keys, Tokens) and not isinstance(wanted, Tokens):
-        return _find_integers(np.ascontiguousarray(pairs.keys), among, np.ascontiguousarray(wanted), wanted_offsets)
+        return _find_integers(
+            np.ascontiguousarray(pairs.keys), begins, ends, np.ascontiguousarray(wanted), wanted_offsets
+        )
     keys, looked = as_tokens(pairs.keys), as_tokens(wanted)
     return _find_tokens(
-        readonly(keys.data), keys.starts, keys.ends, among,
+        readonly(keys.data), keys.starts, keys.ends, begins, ends,
         readonly(looked.data), looked.starts, looked.ends, wanted_offsets,
     )  # fmt: skip
 
