@@ -1,6 +1,5 @@
 """Blobs: several parts, one after the other in one object, one fsync for each rank (FORMAT.md, section 4)."""
 
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +21,10 @@ _COLUMNS = b"headrace.columns"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
-    """A part before it has a place; `part.offset` is not looked at."""
+    """A part before it has a place, its bytes in one or more buffers; `part.offset` is not looked at."""
 
     part: Part
-    data: bytes
+    data: tuple[bytes | memoryview, ...]
 
 
 def rows_pieces(rows: TableRows) -> list[Piece]:
@@ -42,7 +41,7 @@ def rows_pieces(rows: TableRows) -> list[Piece]:
 
 def dense_piece(arrays: Mapping[str, Column]) -> Piece:
     """All dense arrays of one rank."""
-    return _plain(Role.DENSE, dense_codec.to_bytes(arrays))
+    return _plain(Role.DENSE, *dense_codec.to_buffers(arrays))
 
 
 def stream_piece(state: commit_pb2.StreamState) -> Piece:
@@ -55,8 +54,8 @@ def assemble(pieces: Sequence[Piece]) -> tuple[bytes, tuple[Part, ...]]:
     parts, offset = [], 0
     for piece in pieces:
         parts.append(replace(piece.part, offset=offset))
-        offset += len(piece.data)
-    return b"".join(piece.data for piece in pieces), tuple(parts)
+        offset += piece.part.bytes
+    return b"".join(buffer for piece in pieces for buffer in piece.data), tuple(parts)
 
 
 def read_part(store: Store, blob: BlobRef, part: Part) -> bytes:
@@ -114,14 +113,14 @@ def read_stream(store: Store, blob: BlobRef, part: Part) -> commit_pb2.StreamSta
     return commit_pb2.StreamState.FromString(read_part(store, blob, part))
 
 
-def _piece(role: Role, data: bytes, rows: TableRows, count: int) -> Piece:
+def _piece(role: Role, data: memoryview, rows: TableRows, count: int) -> Piece:
     plain = _plain(role, data)
     part = replace(plain.part, rows=count, table=rows.table, kind=rows.kind, shard=rows.shard)
-    return Piece(part=part, data=data)
+    return replace(plain, part=part)
 
 
-def _plain(role: Role, data: bytes) -> Piece:
-    return Piece(part=Part(role=role, offset=0, bytes=len(data), sha256=sha256(data)), data=data)
+def _plain(role: Role, *data: bytes | memoryview) -> Piece:
+    return Piece(part=Part(role=role, offset=0, bytes=sum(map(len, data)), sha256=sha256(*data)), data=data)
 
 
 def _table_rows(part: Part, *, ids: Ids, slots: Ids, columns: dict[str, Column], deleted: Ids) -> TableRows:
@@ -137,7 +136,7 @@ def _table_rows(part: Part, *, ids: Ids, slots: Ids, columns: dict[str, Column],
     )
 
 
-def _encode_rows(rows: TableRows) -> bytes:
+def _encode_rows(rows: TableRows) -> memoryview:
     described = {name: [column.dtype.str, list(column.shape[1:])] for name, column in rows.columns.items()}
     arrays = {"id": pa.array(rows.ids), "slot": pa.array(rows.slots)}
     arrays |= {name: _encode_column(column) for name, column in rows.columns.items()}
@@ -163,14 +162,14 @@ def _decode_column(column: pa.ChunkedArray, dtype: str, tail: list[int]) -> Colu
     return flat.reshape(len(array), tail[0])
 
 
-def _parquet(arrays: Mapping[str, pa.Array], metadata: Mapping[bytes, bytes]) -> bytes:
+def _parquet(arrays: Mapping[str, pa.Array], metadata: Mapping[bytes, bytes]) -> memoryview:
     """One row group, no compression: ids shrink by their encoding, and weights do not shrink."""
     fields = [pa.field(name, array.type, nullable=False) for name, array in arrays.items()]
     table = pa.Table.from_arrays(list(arrays.values()), schema=pa.schema(fields))
     integers = [
         name for name, array in arrays.items() if pa.types.is_integer(array.type) and array.type.bit_width >= 32
     ]
-    sink = io.BytesIO()
+    sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,
         table.schema,
@@ -185,4 +184,4 @@ def _parquet(arrays: Mapping[str, pa.Array], metadata: Mapping[bytes, bytes]) ->
         writer.write_table(table, row_group_size=max(1, table.num_rows))
         if metadata:
             writer.add_key_value_metadata(dict(metadata))
-    return sink.getvalue()
+    return memoryview(sink.getvalue())

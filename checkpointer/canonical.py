@@ -10,9 +10,16 @@ from checkpointer.errors import ChainError, Flaw
 Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
 
 
-def sha256(data: bytes | memoryview) -> str:
-    """The digest of some bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
+def sha256(*data: bytes | memoryview) -> str:
+    """The digest of some bytes, one after the other, in hexadecimal.
+
+    >>> sha256(b"a", b"b") == sha256(b"ab")
+    True
+    """
+    digest = hashlib.sha256()
+    for part in data:
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def encode(value: Mapping[str, Json]) -> bytes:

@@ -85,7 +85,7 @@ def blob_batches(tables: Iterable[TableRows], last: Iterable[Piece]) -> Iterator
     batch: list[Piece] = []
     for rows in tables:
         batch += blobs.rows_pieces(rows)
-        if sum(len(piece.data) for piece in batch) >= BLOB_BYTES:
+        if sum(piece.part.bytes for piece in batch) >= BLOB_BYTES:
             yield _blob(batch)
             batch = []
     yield _blob([*batch, *last])
