@@ -111,6 +111,11 @@ class Feed:
         """Messages that the source has not given yet, as last seen."""
         return self._reader.lag
 
+    @property
+    def skipped(self) -> Mapping[PartitionKey, int]:
+        """Messages that retention took before the source could read them, as last seen."""
+        return self._reader.skipped
+
     def watermark(self) -> int:
         """The event time that all partitions have reached, idle ones aside; of the rows read, not trained."""
         with self._reader.changed:

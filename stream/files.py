@@ -237,6 +237,10 @@ class FileSource:
         """Row groups or blocks not yet given in full."""
         return {key: self._spans[key].stop - cursor.offset for key, cursor in self._at.items()}
 
+    def skipped(self) -> Mapping[PartitionKey, int]:
+        """None: what is listed stays, or reading fails."""
+        return {}
+
     def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
         """Do nothing: nobody listens."""
 

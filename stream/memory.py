@@ -107,6 +107,10 @@ class MemorySource:
         """Messages not yet given."""
         return {key: len(self._messages[key]) - cursor.offset for key, cursor in self._at.items()}
 
+    def skipped(self) -> Mapping[PartitionKey, int]:
+        """None: what is listed stays, or reading fails."""
+        return {}
+
     def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
         """Do nothing: nobody listens."""
 

@@ -188,6 +188,10 @@ class OdpsSource:
         """Blocks not yet given in full."""
         return {key: self._blocks(key) - cursor.offset for key, cursor in self._at.items()}
 
+    def skipped(self) -> Mapping[PartitionKey, int]:
+        """None: what is listed stays, or reading fails."""
+        return {}
+
     def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
         """Do nothing: nobody listens."""
 

@@ -39,6 +39,7 @@ class Reader:
         self.waiting_since: float | None = None
         """When the oldest of what is pending came, as far as cuts have told."""
         self.lag: Mapping[PartitionKey, int] = {}
+        self.skipped: Mapping[PartitionKey, int] = {}
         self.partitions: tuple[PartitionKey, ...] = tuple(sorted(pending))
         self._source = source
         self._judge = judge
@@ -122,9 +123,9 @@ class Reader:
         chunk = self._read()
         segment = None if chunk is None else self._judge.judge(chunk)
         over = [key for key in self._open if key not in self.ended and self._source.ended(key)]
-        lag, partitions = self._source.lag(), self._source.partitions()
+        lag, skipped, partitions = self._source.lag(), self._source.skipped(), self._source.partitions()
         with self.changed:
-            self.lag, self.partitions = lag, partitions
+            self.lag, self.skipped, self.partitions = lag, skipped, partitions
             if segment is not None and chunk is not None:
                 self.pending[chunk.key].append(segment)
                 if self.waiting_since is None:

@@ -83,6 +83,10 @@ class Source(Protocol):
         """Messages (row groups, blocks) not yet given, as far as known without waiting."""
         ...
 
+    def skipped(self) -> Mapping[PartitionKey, int]:
+        """Messages that were gone before they could be read, since the start, where that is no error."""
+        ...
+
     def acknowledge(self, cursors: Mapping[PartitionKey, Cursor]) -> None:
         """Tell others how far the commits are; never read back. Does nothing where nobody listens."""
         ...

@@ -161,7 +161,7 @@ class CommitDesk:
         if self._feed is not None:
             cursors = map(Cursor.from_proto, snapshot.stream.cursors)
             self._feed.acknowledge({cursor.key: cursor for cursor in cursors})
-            self._monitor.lagging(self._feed.lag)
+            self._monitor.lagging(self._feed.lag, self._feed.skipped)
 
     def _judge(self, outcome: Outcome) -> None:
         """Confirm what is durable; take back what is not, so that the next commit carries it."""

@@ -50,6 +50,9 @@ class Monitor:
         self.seal_seconds = self._histogram("seal_seconds", "Training time that one commit took.")
         self.commit_seconds = self._histogram("commit_seconds", "From hand-over to durable.")
         self.lag = self._gauge("lag_messages", "Messages not yet read.", "topic", "partition")
+        self.skipped = self._gauge(
+            "skipped_messages", "Messages that retention took before they were read.", "topic", "partition"
+        )
         self.table = self._gauge("table", "Figures of a table shard.", "table", "figure")
         self.last_commit = self._gauge("commit_seq", "Number of the newest commit.")
         self.commit_bytes = self._gauge("commit_bytes", "Size of the newest commit.")
@@ -103,10 +106,11 @@ class Monitor:
             found["watermark_ms"] = float(min(watermarks.values()))
         return found
 
-    def lagging(self, lag: Mapping[PartitionKey, int]) -> None:
-        """Show how far each partition is behind."""
-        for (topic, partition), messages in lag.items():
-            self.lag.labels(topic, str(partition)).set(messages)
+    def lagging(self, lag: Mapping[PartitionKey, int], skipped: Mapping[PartitionKey, int]) -> None:
+        """Show how far each partition is behind, and what it lost."""
+        for gauge, found in ((self.lag, lag), (self.skipped, skipped)):
+            for (topic, partition), messages in found.items():
+                gauge.labels(topic, str(partition)).set(messages)
 
     def tables(self, figures: Iterable[TableFigures]) -> None:
         """Show what the tables hold and did."""

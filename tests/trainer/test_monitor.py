@@ -74,7 +74,7 @@ def test_endpoint_tells_throughput_lag_watermark_and_staleness() -> None:
     try:
         now[0] = 102.0
         monitor.progress({("clicks", 0): 3}, {("clicks", 0): 90_000, ("clicks", 1): 80_000})
-        monitor.lagging({("clicks", 0): 3})
+        monitor.lagging({("clicks", 0): 3}, {("clicks", 0): 8})
         monitor.committed(7, 1000, broker_time_ms=101_500)
         now[0] = 104.0
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as response:
@@ -83,6 +83,7 @@ def test_endpoint_tells_throughput_lag_watermark_and_staleness() -> None:
         monitor.close()
     lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     assert lines['headrace_lag_messages{partition="0",topic="clicks"}'] == "3.0"
+    assert lines['headrace_skipped_messages{partition="0",topic="clicks"}'] == "8.0"
     assert lines["headrace_watermark_seconds"] == "80.0"
     assert lines["headrace_commit_staleness_seconds"] == "2.5"
     assert lines["headrace_commit_seq"] == "7.0"
