@@ -2,8 +2,9 @@
 
 A trainer of the shared shape fills its tables with uniform ids from a real Apache Kafka, the log is compacted, and it
 learns on from 10,000 events a second, committing every half second, until it gets SIGKILL. Cold, this process sees that
-and starts another one, as a supervisor does. A standby has imported, built its model and waits for the lock. The split
-comes from the times of the trainer's own log lines; `detection` ends when the new process is started, or has the lock.
+and starts another one, as a supervisor does. A standby has built its model and loaded the newest commit, and follows
+the log until it has the lock. The split comes from the times of the trainer's own log lines; `detection` ends when the
+new process is started, or has the lock.
 """
 
 import itertools
@@ -107,7 +108,7 @@ def recover(folder: Path, config: Path, running: Trainer, *, standby: bool, log:
     """Kill `running` and return what its successor took, and the successor."""
     next_one = Trainer(config, log, "--standby") if standby else None
     if next_one is not None:
-        next_one.wait_for("built")
+        next_one.wait_for("following")
         time.sleep(1.0)
     killed = time.time()
     running.process.send_signal(signal.SIGKILL)
