@@ -17,7 +17,7 @@ BLOCK_BYTES = 1 << 19
 FEWEST_ROWS, MOST_ROWS = 256, 8192
 """Rows of a block."""
 _ROW_BY_ROW = frozenset(
-    {"id", "raw", "combo", "combine", "lookup", "match", "overlap", "kv_dot_product", "bool_mask", "expr"}
+    {"id", "raw", "combo", "combine", "lookup", "match", "overlap", "kv_dot", "bool_mask", "expr"}
 )
 """Our kinds that look at one row after the other: tokenizers and users' code are to see each distinct text once."""
 
