@@ -21,7 +21,7 @@ from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, Poo
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
-from recmodels.errors import ModelConfigError
+from recmodels.errors import LayoutError, ModelConfigError
 from recmodels.initializers import draw_rows, table_key
 from recmodels.layout import TableSpec
 from recmodels.zch.arena import Shard, bucket_count
@@ -40,6 +40,16 @@ def _draw(spec: TableSpec, seed: int, weight: torch.Tensor) -> None:
             weight.copy_(torch.from_numpy(rows))
 
 
+def _refuse_names(specs: Sequence[TableSpec]) -> None:
+    """TorchRec makes attributes of table names."""
+    for spec in specs:
+        if "." in spec.name or hasattr(nn.ModuleDict(), spec.name):
+            raise LayoutError(
+                f"table {spec.name!r} of feature {spec.features[0]!r} cannot be named so: PyTorch has dots, and words "
+                "such as 'items' and 'keys', for itself; give the feature another embedding_name"
+            )
+
+
 class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
     """Tables by their specs. Hashed tables work only once sharded: `forward` before that is refused.
 
@@ -47,6 +57,7 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
     """
 
     def __init__(self, specs: Sequence[TableSpec], *, seed: int, device: torch.device) -> None:
+        _refuse_names(specs)
         tables = [
             EmbeddingBagConfig(
                 name=spec.name,

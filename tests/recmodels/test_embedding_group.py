@@ -9,7 +9,7 @@ import torch
 
 from features import BASE, WEIGHTED, Batch, ZchSpec
 from recmodels.embedding_group import EmbeddingGroup
-from recmodels.errors import IdError, ModelConfigError
+from recmodels.errors import IdError, LayoutError, ModelConfigError
 from recmodels.initializers import draw_rows, parse_init_fn, table_key
 from recmodels.layout import create_layout
 
@@ -52,6 +52,14 @@ def test_groups_are_the_pooled_rows_in_feature_order(lab: Any) -> None:
     np.testing.assert_allclose(groups["deep"], deep, rtol=1e-6)
     np.testing.assert_allclose(groups["wide"], wide, rtol=1e-6)
     assert online.rows()["a"].keys() == {1, 2, 3, 2**60}
+
+
+@pytest.mark.parametrize("name", ["items", "keys", "training", "forward", "shop.item"])
+def test_a_table_name_that_pytorch_has_for_itself_is_refused(lab: Any, name: str) -> None:
+    features = [lab.id_feature(name)]
+    layout = create_layout(features, lab.model_config(("g", "DEEP", [name])))
+    with pytest.raises(LayoutError, match=f"table '{name}' of feature .* another embedding_name"):
+        EmbeddingGroup(features, layout, torch.device("cpu"))
 
 
 def test_dims_are_told_before_any_batch(lab: Any) -> None:
