@@ -8,7 +8,7 @@ import numpy as np
 
 from features import kernels
 from features.bucketize import Bucketizer, Encoded
-from features.columns import Columns
+from features.columns import Columns, Text
 from features.counts import DEFAULTED, NULL, OUT_OF_VOCABULARY
 from features.elements import Elements, Int32s, Int64s, Reader, Splitting
 from features.errors import FeatureConfigError
@@ -38,6 +38,8 @@ class SparseColumn:
 
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse:
         """Compute the ids of all rows (features/generator.py)."""
+        if faults is not None and self._takes_all(columns):
+            return Sparse(NO_IDS)
         reader = Reader(columns, self.feature.inputs[0], self.splitting, faults)
         elements = reader.read()
         if faults is not None and self.bucketizer.total:
@@ -49,6 +51,11 @@ class SparseColumn:
         if faults is None:
             self._count(columns, elements, ids)
         return self._fill(Sparse(ids, elements.lengths, elements.weights))
+
+    def _takes_all(self, columns: Columns) -> bool:
+        """Whether no row can be bad: every text has an id."""
+        whole = self.bucketizer.total and not self.splitting.weighted
+        return whole and isinstance(columns[self.feature.inputs[0]], Text)
 
     def _count(self, columns: Columns, elements: Elements, ids: Int64s) -> None:
         if columns.tally is None:
