@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 620, 272, 70, 32, 24, 20
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 620, 272, 70, 32, 24, 32
 _COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df")
 
 

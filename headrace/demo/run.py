@@ -1,6 +1,5 @@
 """The whole loop on one machine: broker, trainer, publisher, replica, producer and client, watched and measured."""
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from rich.live import Live
 
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
-from headrace.demo import movielens
+from headrace.demo import folder, movielens
 from headrace.demo.client import Client, Observed
 from headrace.demo.curves import Figure, Recorded, figures
 from headrace.demo.errors import DemoError
@@ -59,8 +58,8 @@ def demo(options: DemoOptions, *, env: Mapping[str, str], console: Console) -> d
     console.print("Reading MovieLens-100K (from the wheel of recbole) ...")
     events = movielens.events(movielens.fetch(options.cache))
     events = events.slice(0, options.events) if options.events else events
-    shutil.rmtree(options.out, ignore_errors=True)
-    (options.out / "model").mkdir(parents=True)
+    folder.clear(options.out)
+    (options.out / "model").mkdir()
     with EmbeddedBroker(log_path=options.out / "logs" / "broker.log") as broker:
         create_topics(broker.bootstrap, TOPIC, f"{TOPIC}.dead")
         config = _write_config(options, broker.bootstrap)
@@ -132,11 +131,14 @@ def _watch(
             live.update(table(sample, total, "serving" if finished else "streaming"))
             sent_all = sent_all or (time.time() if finished else 0.0)
             if finished and sample.trained >= producer.sent and sample.version >= sample.commits:
-                return samples
+                break
             if finished and time.time() - sent_all > _END_S:
                 left = producer.sent - sample.trained
                 raise DemoError(f"{left} events are not served {_END_S:.0f} s after the last; see the logs folder")
             time.sleep(0.25)
+    if not console.is_terminal:
+        console.print()  # rich ends a table in a file without a newline
+    return samples
 
 
 def _sample(store: LocalStore, producer: EventProducer, observed: Observed, at: float) -> Sample:
