@@ -87,7 +87,7 @@ class Zygote:
             self._process.stdin.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._process.wait(30)
+        self._process.wait(120)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,8 +1,11 @@
 """Every bad input that a user can give, through real processes: one clear line, the right exit code, nothing lost."""
 
 import dataclasses
+import http.client
 import json
 import shutil
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from google.protobuf import descriptor_pb2, message_factory
 
 from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import Stage, prepare
+from stream.broker import free_port
 from stream.decode_protobuf import load_descriptor
 from stream.encode import encode_rows
 
@@ -289,3 +293,47 @@ def test_protobuf_message_of_another_make_goes_to_the_dead_letters(
     assert f"received={stage.rows + 1} " in text
     assert ("trained=544 " if reason else "trained=545 ") in text, text
     assert (reason or "null_label") in run("headrace", "dlq", "ls", config).text
+
+
+def tensor(name: str, data: list[object], datatype: str = "INT64") -> dict[str, object]:
+    return {"name": name, "shape": [len(data)], "datatype": datatype, "data": data}
+
+
+GOOD = [tensor("user", [1, 2]), tensor("item", [1, 2]), tensor("kind", [1, 2])]
+REQUESTS: dict[str, tuple[list[dict[str, object]], str]] = {
+    "missing": (GOOD[:2], "input 'kind' is missing"),
+    "misspelt": ([*GOOD[:2], tensor("knid", [1, 2])], "'knid'"),
+    "wrongly typed": ([*GOOD[:2], tensor("kind", ["a", "b"], "BYTES")], "'kind'"),
+    "not what its type says": ([*GOOD[:2], tensor("kind", ["a", "b"])], "'kind'"),
+    "empty": ([*GOOD[:2], tensor("kind", [])], "input 'kind' is empty"),
+    "shorter than the others": ([*GOOD[:2], tensor("kind", [1])], "'kind'"),
+}
+
+
+def test_bad_requests_are_answered_by_a_replica_that_goes_on(zygote: Zygote, trained: Path, tmp_path: Path) -> None:
+    port = free_port()
+    replica = zygote.start("headrace", ["serve", str(trained), "--port", str(port)], log=tmp_path / "replica.log")
+    try:
+        while post(port, GOOD)[0] != 200:
+            assert replica.poll() is None, replica.text()
+            time.sleep(0.05)
+        for name, (inputs, words) in REQUESTS.items():
+            status, answer = post(port, inputs)
+            assert status == 400 and words in answer["error"], (name, status, answer)
+            assert post(port, GOOD)[0] == 200, name
+    finally:
+        replica.signal(signal.SIGTERM)
+    assert replica.wait(60) == 0 and "Traceback" not in replica.text(), replica.text()
+
+
+def post(port: int, inputs: list[dict[str, object]]) -> tuple[int, dict[str, str]]:
+    """The status and the answer; 0 while nobody listens."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("POST", "/v2/models/headrace/infer", json.dumps({"inputs": inputs}))
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    except ConnectionError:
+        return 0, {}
+    finally:
+        connection.close()
