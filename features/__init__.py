@@ -1,7 +1,7 @@
 """Feature specs and feature generation: rows in, batches out (docs/interfaces.md, features)."""
 
 from features.batch import Batch
-from features.create import create_features
+from features.create import create_features, refuse_misfits
 from features.errors import FeatureConfigError, FeatureError
 from features.feature_set import FeatureSet
 from features.spec import BASE, WEIGHTED, EmbeddingSpec, Feature, Side, ZchSpec
@@ -18,4 +18,5 @@ __all__ = [
     "Side",
     "ZchSpec",
     "create_features",
+    "refuse_misfits",
 ]

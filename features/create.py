@@ -14,6 +14,10 @@ from features.masking import with_masks
 from features.sampling.options import SamplerOptions
 from features.spec import WEIGHTED, Feature
 from protos import data_pb2, feature_pb2, pipeline_pb2
+from stream.decode_schema import declared_schema
+from stream.errors import SourceError
+
+MOST_TOLD = 3
 
 
 def create_features(
@@ -95,6 +99,21 @@ def _check_names(features: list[Feature], data: data_pb2.DataConfig) -> None:
     if len(set(targets)) != len(targets):
         raise FeatureConfigError("label_fields and sample_weight_fields must not name a column twice")
     _check_tables(features)
+
+
+def refuse_misfits(features: FeatureSet, data: data_pb2.DataConfig) -> None:
+    """Raise FeatureConfigError where a feature cannot read a column as it is declared.
+
+    Apart from building, since it loads what only those need who make batches.
+    """
+    try:
+        schema = declared_schema(data)
+    except SourceError as error:
+        raise FeatureConfigError(str(error)) from None
+    misfits = () if schema is None else features.misfits(schema)
+    if misfits:
+        more = f"; and {len(misfits) - MOST_TOLD} more" if len(misfits) > MOST_TOLD else ""
+        raise FeatureConfigError(f"{'; '.join(misfits[:MOST_TOLD])}{more} (data_config declares its type)")
 
 
 def _check_tables(features: list[Feature]) -> None:

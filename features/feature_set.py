@@ -100,6 +100,11 @@ class FeatureSet:
                 _check(columns, name, targets.check_weight, faults)
         return faults.errors()
 
+    def misfits(self, schema: pa.Schema) -> tuple[str, ...]:
+        """In words, the features that cannot read a column of the type that it has there."""
+        row = pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], schema=schema)
+        return self._graph.misfits(Columns(row))
+
     def unusable(self, rows: pa.RecordBatch) -> Bools:
         """Which rows of attributes of items no feature can be made of, of those features that they are all of."""
         have = set(rows.schema.names)

@@ -19,6 +19,7 @@ from features.spec import Feature, Side
 from features.views import Views, constant, repeated, view_of
 from stream.row_errors import BoolArray, Faults, RowErrors
 
+WRONG = "wrong_type"
 View = Column | Nested
 Places = npt.NDArray[np.int64]
 
@@ -130,6 +131,18 @@ class Graph:
         views = self.run(columns, references.difference(given), given).views(references) if references else {}
         for node in nodes:
             _check(node, columns, views, faults, counts)
+
+    def misfits(self, columns: Columns) -> tuple[str, ...]:
+        """In words, the features that cannot read columns of such types, whatever these hold."""
+        found: list[str] = []
+        for node in self.nodes.values():
+            # What others hand on is computed of rows that passed only.
+            if not node.references and all(columns.has(name) for name in node.columns):
+                faults = Faults(columns.count)
+                _check(node, columns, {}, faults)
+                errors = faults.errors()
+                found += [text for text, reason in zip(errors.details, errors.reasons, strict=True) if reason == WRONG]
+        return tuple(found)
 
     def needed(self, wanted: Iterable[str]) -> set[str]:
         """The wanted features and those that they are made of."""
@@ -266,7 +279,7 @@ def _check(
     try:
         blocks.check(node.feature, node.generator, _seen(node, columns, views), named)
     except ColumnTypeError as error:
-        named.add_all("wrong_type", f"feature {name!r}: {error}")
+        named.add_all(WRONG, f"feature {name!r}: {error}")
     named.count(counts)
 
 

@@ -18,7 +18,7 @@ from checkpointer import CommitLog, Writer, WriterOptions
 from checkpointer.lock import lock_directory
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
-from features import FeatureSet, create_features
+from features import FeatureSet, create_features, refuse_misfits
 from features.sampling.maker import BatchMaker, open_maker
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.observe import progressive_metrics
@@ -116,6 +116,7 @@ def _build(config: EasyRecConfig, launch: Launch, stack: ExitStack) -> Job:
     if launch.threads:
         torch.set_num_threads(launch.threads)
     features = create_features(config)
+    refuse_misfits(features, config.data_config)
     store = open_store(options.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3), launch.faults)
     logger.info("stage=imported")
     if launch.rank.rank == 0 and not launch.standby:

@@ -46,8 +46,10 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
         out.write(f"{args.config}: {len(report.errors)} error(s), {len(report.notices)} notice(s)\n")
         return 2
     # Features bring torch, which takes seconds: errors are told before. They read their files, which may be amiss too.
+    from features import create_features, refuse_misfits
     from headrace.estimate import estimate
 
+    refuse_misfits(create_features(config), config.data_config)
     found = estimate(config, events_per_second=args.events_per_second)
     out.write(f"{args.config}: ok, {len(report.notices)} notice(s)\n")
     out.write(found.text())

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from .conftest import DECLARED
 
@@ -187,3 +189,25 @@ def test_inputs_that_are_features_constants_or_every_key_are_no_columns(check: C
         data=f"{DECLARED} fg_mode: FG_DAG",
     )
     assert ran.code == 0, ran.out + ran.errors
+
+
+@pytest.mark.parametrize(
+    ("feature", "declared", "words"),
+    [
+        (MATCH + " }", {"m": "INT64", "p": "STRING", "s": "STRING"}, "column 'm' must hold nested maps"),
+        (TEXT + ' vocab_file: "$/real.json" }', {"a": "FLOAT"}, "column 'a' must hold one text a row"),
+        ('raw_feature { feature_name: "f" expression: "user:v" value_dim: 3 }', {"v": "FLOAT"}, "one number a row"),
+        (LOOKUP + " }", {"m": "MAP_STRING_FLOAT", "k": "MAP_STRING_FLOAT"}, "column 'k' is a map"),
+        (COMBO + " hash_bucket_size: 9 }", {"a": "STRING", "b": "ARRAY_ARRAY_INT64"}, "no meaning outside a sequence"),
+        (f"sequence_{ID} num_buckets: 3 }}", {"a": "MAP_STRING_FLOAT"}, "column 'a' is a map, which is no sequence"),
+        (ID.replace("user:a", "user:v") + " num_buckets: 3 }", {"v": "MAP_INT64_FLOAT"}, "need weighted: true"),
+    ],
+)
+def test_declared_type_that_a_feature_cannot_read_is_one_line(
+    check: Callable[..., Any], tmp_path: Path, feature: str, declared: dict[str, str], words: str
+) -> None:
+    Tokenizer(WordLevel({"a": 0, "b": 1}, unk_token="a")).save(str(tmp_path / "real.json"))
+    fields = "".join(f'input_fields {{ input_name: "{name}" input_type: {kind} }}' for name, kind in declared.items())
+    ran = check(feature, data=DECLARED + fields)
+    assert ran.code == 2 and ran.errors.startswith("headrace: feature 'f': ") and ran.errors.count("\n") == 1
+    assert words in ran.errors and "(data_config declares its type)" in ran.errors
