@@ -16,6 +16,7 @@ from checkpointer.faults_kill import faults_from
 from checkpointer.open_store import StoreOptions, open_store
 from protos.boundary import guarded
 from protos.checked import load_checked
+from publisher.background import end_with
 from publisher.metrics import PublisherMetrics
 from publisher.run import Invocation, follow
 from publisher.tasks import TASKS, run_task
@@ -79,6 +80,8 @@ def main() -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if build_parser().parse_args(arguments).task:
+        end_with(sys.stdin.fileno())
     run(arguments, faults_from(os.environ.get("HEADRACE_FAULT", "")))
     return 0
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,6 +12,8 @@ logger = logging.getLogger(__name__)
 
 # Training and publishing come first.
 _NICENESS = 10
+# As a shell counts it: ended by SIGHUP, which says the same of terminals.
+_ORPHANED = 129
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +41,10 @@ class Background(Protocol):
 
 
 class Children:
-    """Niced child processes: `command` and then the task and its arguments."""
+    """Niced child processes: `command` and then the task and its arguments.
+
+    A child's input is a pipe that nobody writes to. It ends with this process, however that dies: `end_with` sees it.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = tuple(command)
@@ -48,7 +54,7 @@ class Children:
         """Spawn a child."""
         if task in self._running:
             return False
-        child = subprocess.Popen([*self._command, task, *arguments], stdin=subprocess.DEVNULL)
+        child = subprocess.Popen([*self._command, task, *arguments], stdin=subprocess.PIPE)
         os.setpriority(os.PRIO_PROCESS, child.pid, _NICENESS)
         self._running[task] = child
         logger.info("task started task=%s pid=%d", task, child.pid)
@@ -58,7 +64,7 @@ class Children:
         """Reap children."""
         done = {task: code for task, child in self._running.items() if (code := child.poll()) is not None}
         for task, code in done.items():
-            del self._running[task]
+            _close_input(self._running.pop(task))
             logger.log(logging.ERROR if code else logging.INFO, "task ended task=%s code=%d", task, code)
         return [Ended(task=task, ok=code == 0) for task, code in done.items()]
 
@@ -67,7 +73,25 @@ class Children:
         for child in self._running.values():
             child.kill()
             child.wait()
+            _close_input(child)
         self._running.clear()
+
+
+def _close_input(child: subprocess.Popen[bytes]) -> None:
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def end_with(pipe: int) -> None:
+    """End this process as soon as `pipe`, its input, ends: a publisher that was killed starts its tasks again itself."""
+
+    def watch() -> None:
+        # Not through sys.stdin: a thread inside a buffered read aborts the interpreter's end.
+        while os.read(pipe, 1):
+            continue
+        os._exit(_ORPHANED)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
 
 
 class NoBackground:

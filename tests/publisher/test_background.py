@@ -1,8 +1,12 @@
 """Bases, artefacts and compaction are made beside publishing; whatever becomes of them, versions go on."""
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -204,3 +208,35 @@ def test_close_ends_a_child_that_is_still_at_work():
     started = time.monotonic()
     children.close()
     assert time.monotonic() - started < 10
+
+
+CHILD = "import time; from publisher.background import end_with; end_with(0); time.sleep(600)"
+PARENT = f"""
+import sys, time
+from publisher.background import Children
+children = Children([sys.executable, "-c", {CHILD!r}])
+children.start("work")
+print(children._running["work"].pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_tasks_end_when_their_publisher_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        time.sleep(0.5)
+        os.kill(child, 0)
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while _runs(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        # An orphan that nobody reaps is a zombie: state Z.
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
