@@ -83,7 +83,7 @@ def _close_input(child: subprocess.Popen[bytes]) -> None:
 
 
 def end_with(pipe: int) -> None:
-    """End this process as soon as `pipe`, its input, ends: a publisher that was killed starts its tasks again itself."""
+    """End this process as soon as its input, `pipe`, ends: after a kill, the next publisher starts the task again."""
 
     def watch() -> None:
         # Not through sys.stdin: a thread inside a buffered read aborts the interpreter's end.
