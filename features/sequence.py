@@ -15,11 +15,13 @@ from features.elements import one_byte
 from features.errors import FeatureConfigError
 from features.generator import Dense, Generator, Kind, Setting, Sparse, Steps, Strings
 from features.plain import Plain
+from features.sparse_column import NO_IDS
 from features.spec import Feature, Side
 from features.steps import Cutting, Input, Int32s
 from protos import feature_pb2
 from stream.row_errors import Faults
 
+NO_STEPS = np.empty(0, np.int32)
 PREFIX = "sequence_"
 SINGLE_INPUT = ("id_feature", "raw_feature", "tokenize_feature", "combine_feature")
 _SEQUENCE_FIELDS = ("sequence_length", "sequence_delim", "sequence_fields")
@@ -42,6 +44,8 @@ class SequenceGenerator:
 
     def generate(self, columns: Columns, faults: Faults | None) -> Steps:
         """Compute all steps of all rows (features/generator.py)."""
+        if faults is not None and getattr(self.inner, "any_text", False) and self.cutting.is_of_text(columns):
+            return Steps(Sparse(NO_IDS), NO_STEPS)
         stepped = self.cutting.cut(columns, faults)
         found = None if faults is None else Faults(stepped.columns.count)
         made = self.inner.generate(stepped.columns, found)

@@ -36,9 +36,14 @@ class SparseColumn:
         given = isinstance(self.bucketizer, Encoded) and not self.splitting.weighted
         return Plain(limit=self.bucketizer.size - 1) if given else None
 
+    @property
+    def any_text(self) -> bool:
+        """Whether every text has ids, so that none need be looked at to know that rows are good."""
+        return self.bucketizer.total and not self.splitting.weighted
+
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse:
         """Compute the ids of all rows (features/generator.py)."""
-        if faults is not None and self._takes_all(columns):
+        if faults is not None and self.any_text and isinstance(columns[self.feature.inputs[0]], Text):
             return Sparse(NO_IDS)
         reader = Reader(columns, self.feature.inputs[0], self.splitting, faults)
         elements = reader.read()
@@ -51,11 +56,6 @@ class SparseColumn:
         if faults is None:
             self._count(columns, elements, ids)
         return self._fill(Sparse(ids, elements.lengths, elements.weights))
-
-    def _takes_all(self, columns: Columns) -> bool:
-        """Whether no row can be bad: every text has an id."""
-        whole = self.bucketizer.total and not self.splitting.weighted
-        return whole and isinstance(columns[self.feature.inputs[0]], Text)
 
     def _count(self, columns: Columns, elements: Elements, ids: Int64s) -> None:
         if columns.tally is None:

@@ -62,6 +62,12 @@ class Cutting:
         flat = all(isinstance(part.child, Integers | Floats) for part in parts.values())
         return Stepped(stepped, wanted, flat)
 
+    def is_of_text(self, columns: Columns) -> bool:
+        """The steps are those of one text, and any will do."""
+        if len(self.inputs) != 1 or self.refuse_empty_steps:
+            return False
+        return isinstance(columns.sequence(self.inputs[0].column), Text)
+
     def _part(self, columns: Columns, name: str, faults: Faults | None) -> _Part:
         view = columns.sequence(name)
         part = self._cut_column(name, view)
