@@ -1,6 +1,7 @@
 """`verify`: read everything, believe nothing, and name every flaw (FORMAT.md, section 7)."""
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -12,7 +13,10 @@ from checkpointer.commit import START, BlobRef, Commit, Part, Role, base_path, l
 from checkpointer.compact import prove
 from checkpointer.epoch import Standing, read_claims
 from checkpointer.errors import ChainError, Flaw
+from checkpointer.restore import ahead
 from checkpointer.store import Store
+
+_PARTS_AHEAD = 4
 
 T = TypeVar("T")
 
@@ -122,18 +126,25 @@ def _read_bases(store: Store, findings: _Findings) -> dict[int, Base]:
 
 
 def _check_parts(store: Store, parts: Iterable[tuple[BlobRef, Part]], findings: _Findings) -> bool:
-    sound = [findings.attempt(partial(_read, store, *found)) for found in parts]
-    return None not in sound
+    with ThreadPoolExecutor(_PARTS_AHEAD, "verify") as pool:
+        flaws = [flaw for flaw in ahead(pool, partial(_flaw, store), parts, _PARTS_AHEAD) if flaw is not None]
+    for flaw in flaws:
+        findings.add(flaw)
+    return not flaws
 
 
-def _read(store: Store, blob: BlobRef, part: Part) -> bool:
-    if part.role in (Role.ROWS, Role.DELETED):
-        blobs.read_rows(store, blob, part)
-    elif part.role is Role.DENSE:
-        blobs.read_dense(store, [(blob, part)])
-    else:
-        blobs.read_stream(store, blob, part)
-    return True
+def _flaw(store: Store, found: tuple[BlobRef, Part]) -> ChainError | None:
+    blob, part = found
+    try:
+        if part.role in (Role.ROWS, Role.DELETED):
+            blobs.read_rows(store, blob, part)
+        elif part.role is Role.DENSE:
+            blobs.read_dense(store, [found])
+        else:
+            blobs.read_stream(store, blob, part)
+    except ChainError as error:
+        return error
+    return None
 
 
 def _check_start(commits: dict[int, Commit], bases: dict[int, Base], floor: int, findings: _Findings) -> None:
