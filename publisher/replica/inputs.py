@@ -14,6 +14,13 @@ from publisher.replica.serving import TensorSpec
 from stream.decode_schema import declared_schema
 
 _LENGTHS: Final = "INT32"
+_ARROW: Final = {
+    BYTES: pa.string(),
+    "INT32": pa.int32(),
+    "INT64": pa.int64(),
+    "FP32": pa.float32(),
+    "FP64": pa.float64(),
+}
 
 
 def input_columns(config: pipeline_pb2.EasyRecConfig, features: FeatureSet) -> tuple[InputColumn, ...]:
@@ -45,6 +52,21 @@ def input_tensors(
         for column in columns
         for part, datatype in _parts(column, by_name, encoded)
     )
+
+
+def sample(columns: Sequence[InputColumn], tensors: Sequence[TensorSpec], rows: int) -> pa.RecordBatch:
+    """Rows that almost every feature takes, of the types that clients usually send: 1 wherever a value is."""
+    usual = {spec.name: _ARROW[spec.datatype] for spec in tensors if not spec.column}
+    arrays = [pa.array([_one(kind)] * rows, kind) for kind in (column.type or usual[column.name] for column in columns)]
+    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
+
+
+def _one(kind: pa.DataType) -> object:
+    if pa.types.is_map(kind):
+        return [(_one(kind.key_type), _one(kind.item_type))]
+    if pa.types.is_list(kind):
+        return [_one(kind.value_type)]
+    return "1" if pa.types.is_string(kind) else 1
 
 
 def _parts(column: InputColumn, features: dict[str, Feature], encoded: bool) -> Iterator[tuple[str, str]]:

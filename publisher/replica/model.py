@@ -1,7 +1,7 @@
 """One side of the switch: tables, dense half and version, which together answer requests."""
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from publisher.export.runtime import DenseRunner
 from publisher.manifest import ServingVersion
 from publisher.replica.contract import Contract, Place
 from publisher.replica.errors import RequestError
+from publisher.replica.inputs import sample
 from publisher.replica.protocol import wire_type
 from publisher.replica.request import InputColumn
 from publisher.replica.serving import Freshness, Predictions, TensorSpec
@@ -99,14 +100,17 @@ class Side:
                 raise VersionError(Reason.CORRUPT, f"version {self.number}: output {name} of a row of zeros is {array}")
 
     def warm(self) -> None:
-        """Predict rows of nulls, where features take them, so that no request waits for a kernel to compile."""
-        columns = self.contract.columns
-        of_user = [column.name for column in columns if column.user]
-        of_items = [column.name for column in columns if not column.user]
+        """Predict made-up rows, in both forms of a request, so that no real one waits for a kernel to compile."""
+        columns, tensors = self.contract.columns, self.contract.inputs
+        of_user = [column for column in columns if column.user]
+        of_items = [column for column in columns if not column.user]
         with contextlib.suppress(RequestError):
-            self.predict(_nulls([*of_user, *of_items], 1))
-            if of_user and of_items:
-                self.predict(_nulls(of_items, 2), _nulls(of_user, 1))
+            self.predict(_nulls(columns, 1))
+        with contextlib.suppress(RequestError):
+            self.predict(sample(columns, tensors, 2))
+        if of_user and of_items:
+            with contextlib.suppress(RequestError):
+                self.predict(sample(of_items, tensors, 2), sample(of_user, tensors, 1))
 
     def predict(self, items: pa.RecordBatch, user: pa.RecordBatch | None = None) -> Predictions:
         """Predict rows of raw columns, `user` being one row of those that `items` lack; RequestError as in `batch`."""
@@ -183,5 +187,5 @@ def _refuse(errors: RowErrors) -> None:
         raise RequestError(400, f"row {errors.rows[0]}: {errors.reasons[0]}: {errors.details[0]}{more}")
 
 
-def _nulls(names: list[str], rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(rows)] * len(names), names=names)
+def _nulls(columns: Sequence[InputColumn], rows: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)] * len(columns), names=[column.name for column in columns])

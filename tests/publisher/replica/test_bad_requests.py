@@ -9,6 +9,9 @@ import pytest
 import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
+from features import create_features
+from protos.load import parse_config
+from publisher.replica.inputs import input_columns, input_tensors, sample
 from publisher.replica.options import ServeOptions
 from tests.publisher.replica.running import Model, Running, running
 
@@ -165,6 +168,17 @@ def test_good_input_is_answered_alike_in_every_form(served: Running) -> None:
     assert np.array_equal(ask(served, GOOD | repeated), once)
     # Numbers of a narrower type are what training would make of them.
     assert np.array_equal(ask(served, GOOD | {"rank": np.array([1, 2, 3], np.int8)}), once)
+
+
+def test_rows_to_warm_up_with_are_of_the_types_that_features_read() -> None:
+    config = parse_config(CONFIG, json=False)
+    features = create_features(config)
+    columns = input_columns(config, features)
+    rows = sample(columns, input_tensors(config, features, columns), 2)
+    errors = features.validate(rows, serving=True)
+    # Nothing says that a column without a declared type holds two numbers.
+    assert all("feature 'the_size'" in detail for detail in errors.details)
+    assert rows.schema.field("rates").type == pa.map_(pa.string(), pa.float32())
 
 
 def test_metadata_lists_the_tensors_of_ragged_columns_and_the_users(served: Running) -> None:
