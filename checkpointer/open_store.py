@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from obstore.store import S3Store
 
@@ -13,6 +14,9 @@ from checkpointer.memory_store import MemoryStore
 from checkpointer.object_store import ObjectStore
 from checkpointer.store import Store
 from protos.checkpoint_pb2 import S3Options
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
 
 _TIMEOUT_S = 30
 _RETRIES = 5
@@ -65,18 +69,24 @@ def _open_s3(url: str, rest: str, options: StoreOptions, faults: FaultPoints) ->
         raise StoreError("secrets and options do not belong into an s3:// URL; use checkpoint_config { s3 { ... } }")
     if not bucket or not prefix:
         raise StoreError(f"a model directory in S3 is s3://bucket/prefix, got {url!r}")
-    key, secret = _credentials(options.credentials_file) if options.credentials_file else (None, None)
     objects = S3Store(
         bucket,
         prefix=prefix,
-        endpoint=options.endpoint,
-        region=options.region,
-        access_key_id=key,
-        secret_access_key=secret,
+        config=_settings(options),
         client_options={"allow_http": options.allow_http, "timeout": timedelta(seconds=_TIMEOUT_S)},
         retry_config={"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=_TIMEOUT_S)},
     )
     return ObjectStore(objects, url, faults)
+
+
+def _settings(options: StoreOptions) -> "S3Config":
+    """What is not set is the environment's, else AWS's endpoint and the machine's account."""
+    settings: S3Config = {"region": options.region}
+    if options.endpoint:
+        settings["endpoint"] = options.endpoint
+    if options.credentials_file:
+        settings["access_key_id"], settings["secret_access_key"] = _credentials(options.credentials_file)
+    return settings
 
 
 def _credentials(path: str) -> tuple[str, str]:

@@ -230,6 +230,15 @@ def test_open_store_refuses_other_urls(url, said):
         open_store(url)
 
 
+def test_s3_without_an_endpoint_and_a_file_of_credentials_is_that_of_the_environment(s3, monkeypatch):
+    told = {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "ENDPOINT_URL": s3}
+    for name, value in told.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    store = open_store("s3://models/environment", StoreOptions(allow_http=True))
+    store.put_if_absent("a", b"1")
+    assert store.get("a") == b"1"
+
+
 def test_an_endpoint_that_is_not_there_is_a_clear_error(tmp_path):
     options = StoreOptions(endpoint="http://127.0.0.1:1", credentials_file=str(tmp_path / "none"), allow_http=True)
     with pytest.raises(StoreError, match="credentials file .* cannot be read"):
