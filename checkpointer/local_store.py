@@ -3,9 +3,11 @@
 import fcntl
 import itertools
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
 from checkpointer.errors import (
     ConflictError,
@@ -20,6 +22,45 @@ from checkpointer.store import Entry, check_path
 
 TEMPORARY = ".tmp-"
 LOCK_FILE = ".swap.lock"
+# The newest objects, which their readers follow within a second or two.
+CACHED_BYTES = 64 << 20
+
+
+class Cached:
+    """What was written and is still in the page cache: of the oldest, its memory goes to what is written next.
+
+    Otherwise a log that grows for days would take all memory that is free, and a trainer would pay for fresh pages with
+    every commit. Whoever reads an old object reads it from the disk.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._objects: deque[tuple[Path, int]] = deque()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def make_room(self, size: int) -> None:
+        """Drop the oldest objects until `size` more bytes fit."""
+        with self._lock:
+            while self._objects and self._bytes + size > self._max_bytes:
+                path, gone = self._objects.popleft()
+                self._bytes -= gone
+                with suppress(OSError):  # removed meanwhile
+                    _drop(path)
+
+    def add(self, path: Path, size: int) -> None:
+        """Remember an object that is durable."""
+        with self._lock:
+            self._objects.append((path, size))
+            self._bytes += size
+
+
+def _drop(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
 
 
 class LocalStore:
@@ -28,12 +69,13 @@ class LocalStore:
     Names that start with a dot are not objects: temporary files and the lock of compare-and-swap.
     """
 
-    def __init__(self, root: str | Path, faults: FaultPoints = NO_FAULTS) -> None:
+    def __init__(self, root: str | Path, faults: FaultPoints = NO_FAULTS, *, cached_bytes: int = CACHED_BYTES) -> None:
         self.root = Path(root)
         self.url = str(self.root)
         self._faults = faults
         self._serial = itertools.count()
         self._known: set[Path] = set()
+        self._cached = Cached(cached_bytes)
 
     def get(self, path: str, *, offset: int = 0, length: int | None = None) -> bytes:
         """Read bytes."""
@@ -59,6 +101,7 @@ class LocalStore:
         """Write, fsync, link, fsync the directory."""
         check_path(path)
         final = self.root / path
+        self._cached.make_room(len(data))
         with self._staged(final, data, point, sync=True) as staged:
             try:
                 # link() fails if the name exists; rename() would silently replace it.
@@ -69,6 +112,7 @@ class LocalStore:
                 raise ExistsError(f"{path} is taken in {self.url}") from None
             except OSError as error:
                 raise NotStoredError(f"linking {path} in {self.url} failed: {_reason(error)}") from error
+        self._cached.add(final, len(data))
         self._settle(final, point)
 
     def compare_and_swap(self, path: str, old: bytes | None, new: bytes, *, point: str = "") -> None:
