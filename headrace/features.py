@@ -154,7 +154,7 @@ def _beside(made: pa.RecordBatch, rows: pa.RecordBatch, names: Sequence[str]) ->
 def compare(config: EasyRecConfig, path: str, expected: Path) -> Comparison:
     """Compare with a file that has a column for each feature, named after it."""
     features = create_features(config)
-    table = pq.read_table(expected).combine_chunks()
+    table = _expected(expected)
     names = [feature.name for feature in features.features]
     result = Comparison(missing=tuple(name for name in names if name not in table.schema.names))
     for rows in read_rows(config, path, features):
@@ -168,6 +168,13 @@ def compare(config: EasyRecConfig, path: str, expected: Path) -> Comparison:
     if result.rows != table.num_rows:
         raise UsageError(f"{expected} has {table.num_rows} rows, and {path} has {result.rows}")
     return result
+
+
+def _expected(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path).combine_chunks()
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} is no readable Parquet file: {error}") from None
 
 
 def _note(result: Comparison, name: str, found: Sequence[tuple[int, object, object]]) -> None:

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least, require
+from headrace.commands.parsing import Commands, add_command, port, require
 
 
 def add(commands: Commands) -> None:
@@ -18,7 +18,7 @@ def add(commands: Commands) -> None:
         summary="run the embedded broker until it is interrupted; it keeps nothing when it stops",
         example="headrace broker --port 9092",
     )
-    parser.add_argument("--port", type=at_least(0), default=9092, help="0 picks a free one (default: 9092)")
+    parser.add_argument("--port", type=port, default=9092, help="0 picks a free one (default: 9092)")
     parser.add_argument("--log", type=Path, default=Path("runs/broker.log"), help="default: runs/broker.log")
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create it; repeatable"

@@ -31,7 +31,10 @@ def add(commands: Commands) -> None:
     predict.add_argument("--input", required=True, metavar="PATH")
     predict.add_argument("--output", required=True, metavar="FILE", help="a path, an fsspec URL or odps://...")
     predict.add_argument(
-        "--format", default="", choices=["", "parquet", "csv", "odps"], help="default: by the output's name"
+        "--format",
+        default="",
+        choices=["parquet", "csv", "odps"],
+        help="default: by the output's name, else CSV for a CsvDataset and Parquet for any other",
     )
     predict.add_argument(
         "--reserve",

@@ -56,6 +56,14 @@ def at_least(least: int) -> Callable[[str], int]:
     return parse
 
 
+def port(text: str) -> int:
+    """An argument type: a TCP port; 0 means what the argument says of it."""
+    number = at_least(0)(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port: the last is 65535")
+    return number
+
+
 def positive_number(text: str) -> float:
     """An argument type: a number above 0."""
     try:

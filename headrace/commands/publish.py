@@ -4,7 +4,7 @@ import argparse
 import time
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_model_dir, at_least
+from headrace.commands.parsing import Commands, add_command, add_model_dir, at_least, port
 
 
 def add(commands: Commands) -> None:
@@ -22,7 +22,7 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="release what a rollback pinned, also for a publisher that runs",
     )
-    publish.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus (default: none)")
+    publish.add_argument("--metrics-port", type=port, default=0, help="Prometheus (default: none)")
     publish.add_argument(
         "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="what it listens on (default: loopback)"
     )

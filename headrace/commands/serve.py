@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_model_dir, at_least
+from headrace.commands.parsing import Commands, add_command, add_model_dir, port
 
 
 def add(commands: Commands) -> None:
@@ -18,7 +18,7 @@ def add(commands: Commands) -> None:
     )
     add_model_dir(parser)
     parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine only")
-    parser.add_argument("--port", type=at_least(0), default=8080, help="0 picks a free one (default: 8080)")
+    parser.add_argument("--port", type=port, default=8080, help="0 picks a free one (default: 8080)")
     parser.add_argument("--token-file", type=Path, help="requests must bring the token that it holds")
     parser.add_argument(
         "--verify-key-file", type=Path, help="Ed25519 public key: unsigned and foreign versions are refused"

@@ -3,7 +3,7 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least
+from headrace.commands.parsing import Commands, add_command, at_least, port
 
 
 def add(commands: Commands) -> None:
@@ -19,7 +19,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--nproc", type=at_least(1), default=1, help="ranks on this machine (default: 1)")
     parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
     parser.add_argument("--threads", type=at_least(1), metavar="N", help="of each rank (default: cores / ranks)")
-    parser.add_argument("--metrics-port", type=at_least(0), default=0, help="Prometheus; rank n adds n (default: none)")
+    parser.add_argument("--metrics-port", type=port, default=0, help="Prometheus; rank n adds n (default: none)")
     parser.add_argument("--metrics-host", metavar="ADDRESS", help="what it listens on (default: loopback)")
     parser.add_argument(
         "--replay-cuts", metavar="MODEL_DIR", help="train the batches that its log recorded, bit for bit"

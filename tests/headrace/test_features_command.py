@@ -95,3 +95,7 @@ def test_features_compares_with_what_is_expected(headrace: Callable[..., Any], f
     pq.write_table(changed.slice(1), expected)
     short = headrace("features", config, "--data", data, "--compare", expected)
     assert short.code == 2 and "has 3 rows" in short.errors
+    for content, word in ((b"no parquet", "no readable Parquet file"), (None, "expected.parquet")):
+        expected.unlink() if content is None else expected.write_bytes(content)
+        wrong = headrace("features", config, "--data", data, "--compare", expected)
+        assert wrong.code == 2 and word in wrong.errors and wrong.errors.count("\n") == 1

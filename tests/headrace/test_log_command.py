@@ -90,6 +90,14 @@ def test_log_revert_goes_on_from_an_older_commit(headrace: Callable[..., Any], m
     assert head.forked.seq == 1
 
 
+def test_status_before_the_first_training_says_who_makes_the_directory(
+    headrace: Callable[..., Any], tmp_path: Path
+) -> None:
+    ran = headrace("status", tmp_path / "soon")
+    assert (ran.code, ran.out) == (2, "")
+    assert "is no directory; give the model_dir of the configuration, which its trainer makes" in ran.errors
+
+
 def test_status_tells_commit_version_and_accounting(headrace: Callable[..., Any], model_dir: Path) -> None:
     found = json.loads(headrace("status", model_dir, "--json").out)
     assert found["commit"]["seq"] == 3

@@ -43,7 +43,10 @@ def test_every_command_has_a_help_with_an_example_that_its_parser_accepts(name: 
     build_parser().parse_args(words[1:])
 
 
-@pytest.mark.parametrize("arguments", [[], ["tarin"], ["train"], ["log"], ["train", "a.config", "--nproc", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["tarin"], ["train"], ["log"], ["train", "a.config", "--nproc", "0"], ["broker", "--port", "99999"]],
+)
 def test_usage_errors_exit_with_2(headrace: Callable[..., Any], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as left:
         headrace(*arguments)
