@@ -44,7 +44,8 @@ def feature_columns(config: EasyRecConfig) -> Iterator[EventColumn]:
     for member in known:
         for read in columns_read(config, member):
             yield _column(config, member, read, built.get(member.name))
-    for name in built.keys() - {member.name for member in known}:
+    ours = {member.name for member in known}
+    for name in (name for name in built if name not in ours):
         for column in built[name].inputs:
             yield EventColumn(name=column, type=_given(built[name]), used_by=(f"feature {name}",))
 

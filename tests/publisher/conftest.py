@@ -37,6 +37,7 @@ CONTRACT = Contract(
     widths=(7,),
     config=b'model_dir: "m"\n',
     layout=b"{}",
+    assets=(("/data/words.txt", b"red\n"),),
 )
 ITEMS = 6
 Held = dict[str, dict[int, np.ndarray]]

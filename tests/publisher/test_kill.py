@@ -14,7 +14,7 @@ from publisher.pointer import read_pin, resume, rollback
 from publisher.versions import list_versions, read_pointer
 
 STEPS = ("written", "synced", "linked", "dirsynced")
-FRESH = ("config", "layout", "features", "base", "base_listing", "dense", "manifest", "pointer")
+FRESH = ("config", "layout", "features", "asset", "base", "base_listing", "dense", "manifest", "pointer")
 RUNNING = ("delta", "dense", "manifest", "refusal", "pointer")
 LAST = 5
 
