@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from features import kernels
+from features import kernels, view_kernels
 from features.columns import Column, Columns, Integers, Lists, Text
 from features.elements import Tokens
 from features.errors import ColumnTypeError
 from features.judge import Judge
-from features.views import packed, take
+from features.views import offsets_of, packed, take
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -35,13 +36,7 @@ def distinct_texts(columns: Columns, name: str, judge: Judge) -> Distinct:
     array, valid = _array(_single(columns[name], judge), name)
     encoded = array.dictionary_encode()
     of_row = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
-    texts, bad = [], []
-    for index, raw in enumerate(encoded.dictionary.to_pylist()):
-        try:
-            texts.append(raw.decode())
-        except UnicodeDecodeError:
-            texts.append("")
-            bad.append(index)
+    texts, bad = _decoded(encoded.dictionary)
     if bad:
         judge.rows(np.isin(of_row, bad), "invalid_utf8")
     empty = np.array([not text for text in texts], np.bool_)
@@ -49,6 +44,22 @@ def distinct_texts(columns: Columns, name: str, judge: Judge) -> Distinct:
     if len(empty):
         missing |= empty[of_row]
     return Distinct(texts, np.where(missing, -1, of_row))
+
+
+def _decoded(found: pa.Array) -> tuple[list[str], list[int]]:
+    """The texts, and which of them are no UTF-8: "" stands for those."""
+    try:
+        return found.cast(pa.large_string()).to_pylist(), []
+    except pa.ArrowInvalid:
+        pass  # Arrow does not say which.
+    texts, bad = [], []
+    for index, raw in enumerate(found.to_pylist()):
+        try:
+            texts.append(raw.decode())
+        except UnicodeDecodeError:
+            texts.append("")
+            bad.append(index)
+    return texts, bad
 
 
 def _single(view: Column, judge: Judge) -> Column:
@@ -76,12 +87,11 @@ def _array(view: Column, name: str) -> tuple[pa.Array, npt.NDArray[np.bool_] | N
 def spread(pieces: list[list[int]], of_row: Int64s, fill: list[int]) -> tuple[Int64s, Int32s]:
     """The ids of each row from those of each distinct text; rows without a text have `fill`."""
     every = [*pieces, fill]
-    sizes = np.array([len(piece) for piece in every], np.int64)
-    flat = np.array([item for piece in every for item in piece], np.int64)
-    starts = np.cumsum(sizes) - sizes
-    lengths = sizes[of_row]
-    place = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return flat[np.repeat(starts[of_row], lengths) + place], lengths.astype(np.int32)
+    offsets = offsets_of(np.fromiter(map(len, every), np.int64, len(every)))
+    flat = np.fromiter(chain.from_iterable(every), np.int64, int(offsets[-1]))
+    # -1 is the last piece, which is `fill`.
+    ids, lengths = view_kernels.gather_lists(flat, offsets, np.where(of_row < 0, len(pieces), of_row))
+    return ids, lengths
 
 
 def spread_tokens(texts: list[str], of_row: Int64s) -> tuple[Tokens, Int32s]:

@@ -29,6 +29,23 @@ def pack(data: Bytes, starts: Int64s, ends: Int64s) -> tuple[Int64s, Bytes]:
 
 
 @nb.njit(nogil=True, cache=True)
+def gather_lists(values: Int64s, offsets: Int64s, indices: Int64s) -> tuple[Int64s, Int32s]:
+    """Lists of numbers by index: their values one after the other, and their lengths."""
+    lengths = np.empty(len(indices), np.int32)
+    total = 0
+    for row in range(len(indices)):
+        lengths[row] = offsets[indices[row] + 1] - offsets[indices[row]]
+        total += lengths[row]
+    out = np.empty(total, np.int64)
+    at = 0
+    for row in range(len(indices)):
+        for source in range(offsets[indices[row]], offsets[indices[row] + 1]):
+            out[at] = values[source]
+            at += 1
+    return out, lengths
+
+
+@nb.njit(nogil=True, cache=True)
 def cut_steps(
     starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, delimiter: int, limit: int
 ) -> tuple[Int64s, Int64s, Int32s]:
