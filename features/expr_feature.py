@@ -51,12 +51,8 @@ class Formula:
 
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse | Dense:
         """Compute the formula of all rows (features/generator.py)."""
-        names = self.feature.inputs
-        judge = Judge(columns, names, faults)
-        inputs = [read_numbers(columns, name, self.separators, judge) for name in names]
-        present = _present(inputs)
-        rows = columns.count if present is None else int(np.count_nonzero(present))
-        result = self.program([_operand(item, present) for item in inputs], rows, self.fill)
+        judge = Judge(columns, self.feature.inputs, faults)
+        inputs, present, rows, result = columns.once(id(self), lambda: self._computed(columns, judge))
         shaped, lengths = self._shape(result, rows, judge, present)
         if present is not None:
             judge.missing(present.astype(np.int32), bool(self.default))
@@ -65,6 +61,13 @@ class Formula:
         if faults is not None:
             return Sparse(NO_IDS)
         return self._sparse(shaped, lengths, present, all(item.numeric for item in inputs))
+
+    def _computed(self, columns: Columns, judge: Judge) -> tuple[list[NumberInput], Bools | None, int, Operand]:
+        """The columns' numbers, which rows have all of them, how many those are, and what the formula gives."""
+        inputs = [read_numbers(columns, name, self.separators, judge) for name in self.feature.inputs]
+        present = _present(inputs)
+        rows = columns.count if present is None else int(np.count_nonzero(present))
+        return inputs, present, rows, self.program([_operand(item, present) for item in inputs], rows, self.fill)
 
     def _shape(self, result: Operand, rows: int, judge: Judge, present: Bools | None) -> tuple[Float32s, Int32s | None]:
         """The first value of each row, or `value_dim` of them, or all; what is not a number is the default."""

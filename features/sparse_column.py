@@ -8,7 +8,7 @@ import numpy as np
 
 from features import kernels
 from features.bucketize import Bucketizer, Encoded
-from features.columns import Columns, Text
+from features.columns import Column, Columns, Integers, Text
 from features.counts import DEFAULTED, NULL, OUT_OF_VOCABULARY
 from features.elements import Elements, Int32s, Int64s, Reader, Splitting
 from features.errors import FeatureConfigError
@@ -43,7 +43,7 @@ class SparseColumn:
 
     def generate(self, columns: Columns, faults: Faults | None) -> Sparse:
         """Compute the ids of all rows (features/generator.py)."""
-        if faults is not None and self.any_text and isinstance(columns[self.feature.inputs[0]], Text):
+        if faults is not None and self._takes_all(columns[self.feature.inputs[0]]):
             return Sparse(NO_IDS)
         reader = Reader(columns, self.feature.inputs[0], self.splitting, faults)
         elements = reader.read()
@@ -56,6 +56,12 @@ class SparseColumn:
         if faults is None:
             self._count(columns, elements, ids)
         return self._fill(Sparse(ids, elements.lengths, elements.weights))
+
+    def _takes_all(self, view: Column) -> bool:
+        """Whether no row can be bad: every text has an id, and every integer, unless those are ids themselves."""
+        if isinstance(view, Integers):
+            return view.wide is None and not isinstance(self.bucketizer, Encoded)
+        return self.any_text and isinstance(view, Text)
 
     def _count(self, columns: Columns, elements: Elements, ids: Int64s) -> None:
         if columns.tally is None:
