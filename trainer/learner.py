@@ -13,6 +13,7 @@ from torchrec.distributed.model_parallel import DistributedModelParallel
 
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from features import Batch, FeatureSet
+from features.errors import ColumnTypeError
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.base_model import BaseModel
 from recmodels.embedding_group import EmbeddingGroup
@@ -136,10 +137,16 @@ def _precision(config: EasyRecConfig) -> str:
 
 def empty_batch(features: FeatureSet) -> Batch:
     """A batch of no rows, for a rank that has none in a step that others take."""
-    # Of no type: there is none that every kind of feature reads.
-    columns = {name: pa.nulls(0) for name in features.input_columns}
+    try:
+        return features.parse(_no_rows(features, pa.array([], pa.int64())))
+    except ColumnTypeError:
+        # No type suits every kind: vectors and nested maps are no integers, and a plugin's numbers are no null.
+        return features.parse(_no_rows(features, pa.nulls(0)))
+
+
+def _no_rows(features: FeatureSet, column: pa.Array) -> pa.RecordBatch:
     targets = {name: pa.array([], pa.float32()) for name in (*features.labels, *features.weights)}
-    return features.parse(pa.RecordBatch.from_pydict({**columns, **targets}))
+    return pa.RecordBatch.from_pydict({**dict.fromkeys(features.input_columns, column), **targets})
 
 
 def metric_arrays(learner: Learner, rank: int, progressive: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

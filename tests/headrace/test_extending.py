@@ -17,6 +17,7 @@ from protos.dispositions import check
 from protos.load import format_config, load_config, parse_config
 from recmodels.registry import create_model
 from publisher.export.build import build_dense_half
+from trainer.learner import empty_batch
 
 config = load_config(sys.argv[1])
 assert parse_config(format_config(config), json=False) == config
@@ -31,6 +32,7 @@ assert model.predict(batch)["probs"].shape == (3,)
 (values,) = [group.values() for group in batch.dense_features.values()]
 assert values.reshape(-1).tolist() == [1.0, 0.5, 0.25], values
 build_dense_half(config)
+assert empty_batch(features).size == 0
 """
 
 REST = """
