@@ -14,7 +14,7 @@ def open_model_dir(args: argparse.Namespace) -> Store:
     """The store that the arguments of `add_model_dir` name; UsageError for a local directory that is not there."""
     url = args.model_dir
     if _is_local(url) and not Path(url).is_dir():
-        raise UsageError(f"{url} is no directory; give the model_dir of the configuration")
+        raise UsageError(f"{url} is no directory; give the model_dir of the configuration, which its trainer makes")
     return _open(args)
 
 
