@@ -31,10 +31,12 @@ logger = logging.getLogger(__name__)
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 10.0
 _HISTORY_BYTES = 64 << 20
-# A quarter of a millisecond's work; how long to work without a rest, and how long to rest.
+# A quarter of a millisecond's work; how long to work without a rest, how long to rest, and how often for one version: a
+# replica must keep up with large deltas too.
 _SLICE_BYTES = 1 << 18
 _TURN_S = 0.0005
-_REST_S = 0.0005
+_REST_S = 0.001
+_RESTS = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +83,7 @@ class Follower:
         self._flipped = 0.0
         self._waiting = False
         self._rested = 0.0
+        self._rests = 0
 
     def poll(self) -> bool:
         """Look at the pointer once; True when another version went into service."""
@@ -149,6 +152,7 @@ class Follower:
         5. bring the other side along
         """
         started = self._clock()
+        self._rests = _RESTS
         version = read_version(self._store, pointer.version, verifier=self._verifier, digest=pointer.digest)
         current = self._switch.current
         if current is not None and current.version == version:
@@ -228,9 +232,11 @@ class Follower:
 
     def _rest(self) -> None:
         """Leave the core to requests for a moment, when a turn is over; before the first version there are none."""
-        if self._switch.current is not None and self._clock() - self._rested >= _TURN_S:
-            self._pause(_REST_S)
-            self._rested = self._clock()
+        if self._switch.current is None or not self._rests or self._clock() - self._rested < _TURN_S:
+            return
+        self._rests -= 1
+        self._pause(_REST_S)
+        self._rested = self._clock()
 
     def _replace(
         self, current: Side | None, version: ServingVersion, contract: Contract, state: State, plan: Plan

@@ -108,6 +108,18 @@ def test_follower_rests_between_slices_while_it_serves(replica: Replica, writer:
     assert replica.rows() == writer.rows
 
 
+def test_follower_rests_so_often_and_not_oftener_for_one_version(
+    replica: Replica, writer: VersionWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("publisher.replica.follower._RESTS", 3)
+    replica.ticks = 0.1
+    for number in (1, 2, 3):
+        writer.publish(number, {"user_id_emb": Change(put={1: number}), "item_id_emb": Change(put={7: number})})
+        assert replica.follower.poll()
+    assert len(replica.rests) == 6
+    assert replica.rows() == writer.rows
+
+
 def test_follower_catches_up_over_several_versions_at_once(replica: Replica, writer: VersionWriter) -> None:
     writer.publish(1)
     replica.follower.poll()
