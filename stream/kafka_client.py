@@ -193,28 +193,22 @@ class KafkaClient:
     def offsets(self, keys: Iterable[PartitionKey], spec: OffsetSpec) -> dict[PartitionKey, int]:
         """The offset that `spec` names, per partition; -1 where a timestamp is later than all messages.
 
-        Waits for brokers: while one starts or takes over, a partition has no leader.
+        Waits for leaders, which partitions lack while a broker starts or takes over.
         """
         asked = {TopicPartition(*key): spec for key in keys}
         if not asked:
             return {}
         timeout = self._options.deadline_s
-        deadline = time.monotonic() + timeout
-        missing_until = time.monotonic() + _MISSING_GRACE_S
-        while True:
-            try:
-                answers = self._admin.list_offsets(
-                    asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=timeout
-                )
-                return {(tp.topic, tp.partition): future.result(timeout + 5).offset for tp, future in answers.items()}
-            except KafkaException as error:
-                last = error.args[0]
-            self._raise_if_final(last, time.monotonic() > missing_until)
-            if time.monotonic() > deadline:
-                raise SourceError(
-                    f"brokers {self._options.brokers} did not tell offsets within {timeout:g} s: {last.str()}"
-                )
-            time.sleep(0.1)
+        try:
+            answers = self._admin.list_offsets(
+                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=timeout
+            )
+            return {(tp.topic, tp.partition): future.result(timeout + 5).offset for tp, future in answers.items()}
+        except KafkaException as error:
+            self._raise_if_final(error.args[0], True)
+            raise SourceError(
+                f"brokers {self._options.brokers} did not tell offsets within {timeout:g} s: {error.args[0].str()}"
+            ) from None
 
     def ends(self, keys: Iterable[PartitionKey]) -> dict[PartitionKey, int]:
         """The offset after the last committed message, per partition. Leaves the consumer without an assignment.

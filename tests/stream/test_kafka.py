@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 
 from stream.cursor import Cursor, PartitionKey
 from stream.decode_arrow import ArrowStreamDecoder
@@ -415,6 +415,24 @@ def test_source_goes_on_when_a_killed_broker_comes_back(kafka_process) -> None:
         broker.produce("clicks", [_message(i) for i in range(50, 100)])
         ids += _ids(_read(source, 50, deadline_s=60.0))
     assert ids == list(range(100))
+
+
+def test_source_waits_for_a_leader_at_the_start(kafka_process) -> None:
+    # A broker whose heartbeats come too seldom is fenced in between: its partitions have no leader then.
+    process = kafka_process("broker.session.timeout.ms=2000", "broker.heartbeat.interval.ms=5000")
+    broker = process.broker()
+    while True:
+        try:
+            broker.create("clicks")
+            break
+        except KafkaException:
+            time.sleep(0.1)
+    broker.produce("clicks", [_message(1)])
+    while broker.admin.list_topics("clicks", timeout=10).topics["clicks"].partitions[0].leader != -1:
+        time.sleep(0.05)
+    with closing(_source(process.bootstrap, "clicks", deadline_s=60.0)) as source:
+        source.start(source.partitions(), {})
+        assert _ids(_read(source, 1, deadline_s=60.0)) == [1]
 
 
 def test_source_refuses_the_cursor_of_a_log_that_was_cut_and_written_anew(kafka_process) -> None:
