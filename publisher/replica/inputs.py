@@ -45,7 +45,7 @@ def input_tensors(
         TensorSpec(
             name=f"{column.name}.{part}" if part else column.name,
             datatype=datatype,
-            shape=(-1,),
+            shape=(-1,) if part else (-1, *_width(column, by_name)),
             column=column.name if part else "",
             user=column.user,
         )
@@ -54,16 +54,31 @@ def input_tensors(
     )
 
 
+def _width(column: InputColumn, features: dict[str, Feature]) -> tuple[int, ...]:
+    """How many numbers a row of an undeclared column holds, where its first feature says so."""
+    feature = features.get(column.features[0])
+    if column.type is not None or feature is None or not _is_number(feature) or feature.value_dim <= 1:
+        return ()
+    return (feature.value_dim,)
+
+
 def sample(columns: Sequence[InputColumn], tensors: Sequence[TensorSpec], rows: int) -> pa.RecordBatch:
     """Rows that almost every feature takes, of the types that clients usually send: 1 wherever a value is."""
-    usual = {spec.name: _ARROW[spec.datatype] for spec in tensors if not spec.column}
+    usual = {spec.name: _arrow(spec) for spec in tensors if not spec.column}
     arrays = [pa.array([_one(kind)] * rows, kind) for kind in (column.type or usual[column.name] for column in columns)]
     return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
+
+
+def _arrow(spec: TensorSpec) -> pa.DataType:
+    kind = _ARROW[spec.datatype]
+    return kind if len(spec.shape) == 1 else pa.list_(kind, spec.shape[1])
 
 
 def _one(kind: pa.DataType) -> object:
     if pa.types.is_map(kind):
         return [(_one(kind.key_type), _one(kind.item_type))]
+    if pa.types.is_fixed_size_list(kind):
+        return [_one(kind.value_type)] * kind.list_size
     if pa.types.is_list(kind):
         return [_one(kind.value_type)]
     return "1" if pa.types.is_string(kind) else 1
@@ -94,6 +109,10 @@ def _scalar(kind: pa.DataType) -> str:
 
 def _usual(feature: Feature | None, encoded: bool) -> str:
     """Text fits every feature; a column may have no reader but stubs."""
-    if feature is not None and feature.kind == "raw" and not feature.is_sequence:
+    if feature is not None and _is_number(feature):
         return "FP32"
     return "INT64" if encoded else BYTES
+
+
+def _is_number(feature: Feature) -> bool:
+    return feature.kind == "raw" and not feature.is_sequence
