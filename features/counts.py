@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 NULL, DEFAULTED, OUT_OF_VOCABULARY, TRUNCATED, REJECTED = OUTCOMES = (
     "null", "defaulted", "out_of_vocabulary", "truncated", "rejected",
@@ -27,12 +28,22 @@ class Counts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._totals: Counter[tuple[str, str]] = Counter()
+        self._here = threading.local()
 
     def add(self, feature: str, outcome: str, count: int) -> None:
         """Count rows, or values, of a feature."""
-        if count:
+        if count and not getattr(self._here, "silent", False):
             with self._lock:
                 self._totals[feature, outcome] += count
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """What this thread makes meanwhile is not counted: made-up rows are nobody's data."""
+        self._here.silent = True
+        try:
+            yield
+        finally:
+            self._here.silent = False
 
     def totals(self) -> Mapping[tuple[str, str], int]:
         """What was counted so far, by feature and outcome."""

@@ -104,13 +104,14 @@ class Side:
         columns, tensors = self.contract.columns, self.contract.inputs
         of_user = [column for column in columns if column.user]
         of_items = [column for column in columns if not column.user]
-        with contextlib.suppress(RequestError):
-            self.predict(_nulls(columns, 1))
-        with contextlib.suppress(RequestError):
-            self.predict(sample(columns, tensors, 2))
-        if of_user and of_items:
+        with self.contract.features.counts.silent():
             with contextlib.suppress(RequestError):
-                self.predict(sample(of_items, tensors, 2), sample(of_user, tensors, 1))
+                self.predict(_nulls(columns, 1))
+            with contextlib.suppress(RequestError):
+                self.predict(sample(columns, tensors, 2))
+            if of_user and of_items:
+                with contextlib.suppress(RequestError):
+                    self.predict(sample(of_items, tensors, 2), sample(of_user, tensors, 1))
 
     def predict(self, items: pa.RecordBatch, user: pa.RecordBatch | None = None) -> Predictions:
         """Predict rows of raw columns, `user` being one row of those that `items` lack; RequestError as in `batch`."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
 from features import FeatureSet
+from features.counts import NULL, Counts
 
 Build = Callable[..., FeatureSet]
 ID = 'expression: "user:f" embedding_dim: 4'
@@ -72,3 +74,14 @@ def test_features_count_what_is_not_as_it_should_be(
 
 def test_good_rows_count_nothing(build: Build) -> None:
     assert counted(build, "id_feature", f"{ID} num_buckets: 9", f=[1, 2]) == {}
+
+
+def test_a_thread_that_is_silent_does_not_silence_others() -> None:
+    counts = Counts()
+    with counts.silent():
+        counts.add("f", NULL, 1)
+        other = threading.Thread(target=counts.add, args=("f", NULL, 2))
+        other.start()
+        other.join()
+    counts.add("f", NULL, 4)
+    assert counts.totals() == {("f", NULL): 6}

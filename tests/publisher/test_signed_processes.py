@@ -30,7 +30,7 @@ feature_configs { id_feature { feature_name: "item_id" expression: "item:item_id
   embedding_dim: 3 vocab_file: "%s" default_bucketize_value: 0 } }
 """
 PEM, PKCS8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-WAIT_S = 60.0
+WAIT_S = 240.0
 
 
 def write_key(folder: Path, name: str) -> Path:
@@ -113,7 +113,7 @@ def rolled_back(*arguments: object) -> tuple[int, str]:
     return code, out.getvalue() + errors.getvalue()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_replica_serves_what_our_publisher_signed_and_nothing_else(local_bench, configs, tmp_path: Path) -> None:
     local_bench.train_under(load_config(configs["ours"]))
     local_bench.trainer.base()
