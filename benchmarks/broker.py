@@ -32,20 +32,31 @@ class ApacheKafka:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, again after `kill`, and wait until it answers."""
         command = [str(KAFKA), str(self._folder / "data"), str(self._port), "log.message.timestamp.type=LogAppendTime"]
-        with (self._folder / "kafka.log").open("wb") as log:
+        with (self._folder / "kafka.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while True:
             try:
                 admin.list_topics(timeout=1.0)
-                return self
+                return
             except KafkaException:
                 if time.monotonic() > deadline or self._process.poll() is not None:
                     text = (self._folder / "kafka.log").read_text(errors="replace")
                     raise RuntimeError(f"Apache Kafka did not start: {text[-1000:]}") from None
                 time.sleep(0.1)
+
+    def kill(self) -> None:
+        """A crash: no clean shutdown."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(30)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -54,19 +65,19 @@ class ApacheKafka:
             self._process.terminate()
             self._process.wait(30)
 
-    def create(self, *topics: str) -> None:
-        """Create topics of one partition."""
+    def create(self, *topics: str, partitions: int = 1) -> None:
+        """Create topics."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        for future in admin.create_topics([NewTopic(topic, 1, 1) for topic in topics]).values():
+        for future in admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics]).values():
             future.result(20)
 
-    def produce(self, topic: str, payloads: Iterable[bytes]) -> None:
-        """Send `payloads` in order and wait until they are acknowledged."""
+    def produce(self, topic: str, payloads: Iterable[bytes], *, partition: int = 0) -> None:
+        """Send `payloads` to one partition, in order, and wait until they are acknowledged."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "linger.ms": 5})
         for payload in payloads:
             while True:
                 try:
-                    producer.produce(topic, payload)
+                    producer.produce(topic, payload, partition=partition)
                     break
                 except BufferError:
                     producer.poll(0.1)

@@ -124,7 +124,7 @@ class KafkaProcess:
         if wait:
             self.wait()
 
-    def wait(self, deadline_s: float = 60.0) -> None:
+    def wait(self, deadline_s: float = 180.0) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         deadline = time.monotonic() + deadline_s
         while True:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.faults N [--ranks R]`: N kills, a few a run; each run must end as the one without kills."""
+"""`python -m benchmarks.faults N [--ranks R | --mixed]`: N kills; each run must end as the one without kills."""
 
 import argparse
 import json
@@ -8,7 +8,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.broker import ApacheKafka
 from benchmarks.faults.harness import plan, points, run_to_end
+from benchmarks.faults.mixed import PARTS, ROWS_PER_KILL, run_mixed
 from benchmarks.faults.processes import Zygote
 from benchmarks.faults.stage import prepare
 
@@ -21,35 +23,63 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("kills", type=int, nargs="?", default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--mixed", action="store_true", help="of anything: two ranks, publisher, replica, Apache Kafka")
     args = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="headrace-faults-"))
+    started = time.monotonic()
+    answer, sound = (
+        _mixed(folder, args.kills, args.seed) if args.mixed else _points(folder, args.kills, args.seed, args.ranks)
+    )
+    answer |= {"planned": args.kills, "seconds": round(time.monotonic() - started, 1), "folder": str(folder)}
+    sys.stdout.write(json.dumps(answer, indent=2) + "\n")
+    if sound:
+        shutil.rmtree(folder)
+    return 0 if sound else 1
+
+
+def _points(folder: Path, kills: int, seed: int, ranks: int) -> tuple[dict[str, object], bool]:
+    """Kills at named points, a few in each run."""
     stage = prepare(folder / "data")
-    started, happened, differing = time.monotonic(), 0, []
+    happened, differing = 0, []
     with Zygote(folder / "log") as zygote:
-        reached = points(zygote, stage, folder / "points", ranks=args.ranks)
-        expected = run_to_end(zygote, stage, folder / "expected", [], ranks=args.ranks)
-        for run in range(-(-args.kills // KILLS_PER_RUN)):
-            kills = plan(reached, kills=min(KILLS_PER_RUN, args.kills - run * KILLS_PER_RUN), seed=args.seed + run)
-            result = run_to_end(zygote, stage, folder / f"run-{run}", kills, ranks=args.ranks)
+        reached = points(zygote, stage, folder / "points", ranks=ranks)
+        expected = run_to_end(zygote, stage, folder / "expected", [], ranks=ranks)
+        for run in range(-(-kills // KILLS_PER_RUN)):
+            planned = plan(reached, kills=min(KILLS_PER_RUN, kills - run * KILLS_PER_RUN), seed=seed + run)
+            result = run_to_end(zygote, stage, folder / f"run-{run}", planned, ranks=ranks)
             happened += result.kills
             if not result.same_state(expected):
-                differing.append({"run": run, "kills": [str(kill) for kill in kills]})
+                differing.append({"run": run, "kills": [str(kill) for kill in planned]})
             else:
                 shutil.rmtree(folder / f"run-{run}")
-    answer = {
+    answer: dict[str, object] = {
         "kills": happened,
-        "planned": args.kills,
-        "ranks": args.ranks,
+        "ranks": ranks,
         "points": len(reached),
         "runs_that_differ": differing,
         "accounting": expected.accounting,
-        "seconds": round(time.monotonic() - started, 1),
-        "folder": str(folder),
     }
-    sys.stdout.write(json.dumps(answer, indent=2) + "\n")
-    if not differing:
-        shutil.rmtree(folder)
-    return 1 if differing else 0
+    return answer, not differing
+
+
+def _mixed(folder: Path, kills: int, seed: int) -> tuple[dict[str, object], bool]:
+    """Kills of any process of one long run."""
+    stage = prepare(folder / "data", rows=ROWS_PER_KILL * (kills + 1), parts=PARTS)
+    with Zygote(folder / "log") as zygote, ApacheKafka(folder / "kafka") as kafka:
+        mixed = run_mixed(zygote, kafka, stage, folder, kills=kills, seed=seed)
+    answer: dict[str, object] = {
+        "kills": mixed.found.kills,
+        "killed": mixed.killed,
+        "same_state": mixed.found.same_state(mixed.expected),
+        "versions_answered": mixed.versions_answered,
+        "torn": mixed.torn,
+        "strange_answers": mixed.strange,
+        "served": mixed.served,
+        "published": mixed.published,
+        "accounting": mixed.found.accounting,
+        "accounting_expected": mixed.expected.accounting,
+    }
+    return answer, mixed.sound()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.faults.stage import Stage
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
-from publisher.pointer import read_pointer
+from publisher.versions import read_pointer
 from tests.faults.conftest import Bench
 
 WILD = ("adam_optimizer { lr: 0.001 }", "adam_optimizer { lr: 1e30 }")
