@@ -71,6 +71,10 @@ def list_files(path: str, suffix: str | tuple[str, ...]) -> tuple[InputFile, ...
     """
     files: list[InputFile] = []
     for part in path.split(","):
+        if not part.strip():
+            # fsspec would take the working directory.
+            what = f"a part of input path {path!r}" if path.strip() else "the input path"
+            raise SourceError(f"{what} is empty; name files, folders or patterns, in training with train_input_path")
         try:
             fs, inner = locate(part)
             found = _matches(fs, inner, suffix)

@@ -10,7 +10,7 @@ import logging
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from stream.errors import ReplayError
 from stream.kafka_client import KafkaClient, client_settings
 from stream.kafka_options import KafkaOptions
 from stream.opening import declared_format
-from stream.replay_order import TimeColumn, Times, ordered_events, require_everywhere, unordered_events
+from stream.replay_order import TimeColumn, Times, ordered_events, unordered_events
 from stream.source import Clock
 
 _log = logging.getLogger(__name__)
@@ -41,7 +41,6 @@ class ReplayOptions:
     speed: float | None = None
     rate: float | None = None
     key_column: str | None = None
-    columns: tuple[str, ...] = ()  # without which nothing is sent
     timeout_s: float = 60.0  # for the brokers to acknowledge
 
     def __post_init__(self) -> None:
@@ -61,7 +60,6 @@ def replay_options(
     rate: float | None = None,
     rows_per_message: int = 128,
     key_column: str | None = None,
-    columns: Sequence[str] = (),
 ) -> ReplayOptions:
     """The event time and format that a configuration declares, at a pace."""
     stream = config.stream_config
@@ -74,7 +72,6 @@ def replay_options(
         speed=speed,
         rate=rate,
         key_column=key_column,
-        columns=tuple(columns),
     )
 
 
@@ -118,11 +115,7 @@ class Replay:
         self._sent = 0
 
     def run(self, path: str) -> int:
-        """Send all rows of a path's Parquet files; return how many, all of them acknowledged.
-
-        Raise MissingColumnsError, before anything is sent, where a file lacks one of the columns that must be there.
-        """
-        require_everywhere(path, self._options.columns)
+        """Send all rows of a path's Parquet files; return how many, all of them acknowledged."""
         with tempfile.TemporaryDirectory(prefix="headrace-replay-") as scratch:
             for post in self._posts(self._events(path, Path(scratch))):
                 self._wait(post)

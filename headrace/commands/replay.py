@@ -39,6 +39,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     from stream.missing import naming_readers
     from stream.opening import kafka_options
     from stream.replay import Replay, replay_options
+    from stream.replay_order import require_everywhere
 
     config = load_checked(args.config)
     options = replay_options(
@@ -47,10 +48,12 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
         rate=args.rate,
         rows_per_message=args.rows_per_message,
         key_column=args.key,
-        columns=FeedOptions.from_proto(config, columns=create_features(config).columns).all_columns or (),
     )
+    columns = FeedOptions.from_proto(config, columns=create_features(config).columns).all_columns or ()
     with naming_readers({column.name: column.used_by for column in event_schema(config).columns}):
-        sent = Replay(kafka_options(config), options).run(args.parquet)
+        # Before brokers are asked, who may be far away.
+        require_everywhere(args.parquet, columns)
+    sent = Replay(kafka_options(config), options).run(args.parquet)
     out.write(f"sent {sent} events to {config.stream_config.topic}\n")
     return 0
 

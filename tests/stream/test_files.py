@@ -52,6 +52,18 @@ def test_list_files_names_the_part_that_matches_nothing(tmp_path: Path) -> None:
         list_files("nosuchscheme://bucket/x", ".parquet")
 
 
+@pytest.mark.parametrize(
+    ("path", "message"), [("", "the input path is empty"), ("a.parquet,,", "a part of input path")]
+)
+def test_empty_path_is_not_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, message: str
+) -> None:
+    _parquet(tmp_path / "a.parquet", [1])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SourceError, match=message):
+        open_parquet(path)
+
+
 def test_parquet_reads_through_fsspec() -> None:
     memory = fsspec.filesystem("memory")
     with memory.open("/clicks/1.parquet", "wb") as file:
