@@ -52,7 +52,7 @@ def run(script: Script, *, quick: bool, environment: Mapping[str, str]) -> list[
     """Run one script in a process of its own and return its figures; none when it failed."""
     command = [sys.executable, "-m", f"benchmarks.{script.name}", *(["--quick"] if quick else [])]
     logger.info("running %s load=%.1f", " ".join(command[1:]), os.getloadavg()[0])
-    env = {**environment, "OMP_NUM_THREADS": str(script.threads)}
+    env = {**environment, "OMP_NUM_THREADS": str(script.threads), "RAYON_NUM_THREADS": str(script.threads)}
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=_TIMEOUT_S, check=False)
     if done.returncode:
         return []
@@ -61,10 +61,11 @@ def run(script: Script, *, quick: bool, environment: Mapping[str, str]) -> list[
 
 def commands() -> dict[str, str]:
     """How each script is run alone, and which figures it measures."""
-    return {
-        f"OMP_NUM_THREADS={script.threads} python -m benchmarks.{script.name}": ", ".join(script.figures)
-        for script in SCRIPTS
-    }
+    made = {}
+    for script in SCRIPTS:
+        threads = f"OMP_NUM_THREADS={script.threads} RAYON_NUM_THREADS={script.threads}"
+        made[f"{threads} python -m benchmarks.{script.name}"] = ", ".join(script.figures)
+    return made
 
 
 def _show(latest: Latest) -> Table:

@@ -73,8 +73,8 @@ def _figure(case: Case, features: FeatureSet, given: dict[str, pa.Array], repeat
     return Figure(
         name=f"features_{case.name}", value=found["parse"], unit="rows/s", floor_or_peer=found["memcpy"],
         ratio=found["parse"] / found["memcpy"],
-        note=f"{ROWS} rows, by the core's own time; checking the rows, the step before: {found['validate']:.3g}/s; "
-        f"{load()}",
+        note=f"{ROWS} rows, by processor time of all threads; checking the rows, the step before: "
+        f"{found['validate']:.3g}/s; {load()}",
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from features import hashes, kernels
+from features.bounds import reached
 from features.elements import Int64s, Tokens, as_tokens, text_tokens, to_floats
 from features.errors import FeatureConfigError
 from features.spec import MAX_RAW_ID
@@ -315,7 +316,7 @@ class Boundaries:
 
     def of(self, values: npt.NDArray[np.float32]) -> Int64s:
         """The bucket of every value."""
-        return np.searchsorted(np.array(self.bounds, np.float32), values, side="right").astype(np.int64, copy=False)
+        return reached(values, np.array(self.bounds, np.float32))
 
     def describe(self) -> dict[str, object]:
         """What the ids depend on, for the digest."""

@@ -7,10 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from features import bucketize, inputs, normalize
+from features import bounds, bucketize, inputs, normalize
 
 
-@pytest.mark.parametrize("module", [bucketize, inputs, normalize])
+@pytest.mark.parametrize("module", [bounds, bucketize, inputs, normalize])
 def test_examples_hold(module: ModuleType) -> None:
     found = doctest.testmod(module)
     assert found.attempted > 0
