@@ -29,6 +29,9 @@ def refuse_secrets(message: Message, source: str = "") -> None:
     for path, text in strings(message):
         for uri in re.split(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)", text):
             _refuse_in_uri(path, uri.strip(), source)
+        if path == "stream_config.brokers":
+            # Addresses without a scheme, which someone may write like a URI all the same.
+            _refuse_in_uri(path, f"kafka://{text}", source)
 
 
 def _refuse_in_uri(path: str, uri: str, source: str) -> None:

@@ -140,6 +140,7 @@ def test_parse_config_resolves_fg_mode_and_marks_it_set(data: str, mode: int) ->
         'eval_input_path: "kafka://b:9092/t?group.id=g&sasl.password=hunter2"',
         'train_input_path: "kafka://b:9092/t?group.id=g&ssl.key.password=hunter2"',
         'model_dir: "s3://bucket/m?aws_secret_access_key=hunter2"',
+        'stream_config { brokers: "one:9092,user:hunter2@two:9092" }',
         'data_config { negative_sampler { input_path: "https://u:hunter2@h/x" } }',
         'train_input_path: "/data/a.parquet,s3://key:hunter2@bucket/b.parquet"',
     ],
