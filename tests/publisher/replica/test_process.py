@@ -53,7 +53,7 @@ def client(port: int) -> triton.InferenceServerClient:
     return triton.InferenceServerClient(f"127.0.0.1:{port}", network_timeout=20.0, connection_timeout=20.0)
 
 
-def until_ready(port: int, timeout_s: float = 60.0) -> None:
+def until_ready(port: int, timeout_s: float = 100.0) -> None:
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         try:
