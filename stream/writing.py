@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import fsspec
 import pyarrow as pa
@@ -16,9 +15,6 @@ from protos import data_pb2
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.errors import WriteError
 from stream.urls import OPEN_ERRORS, READ_ERRORS, locate, reason
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 PARQUET, CSV, ODPS = "parquet", "csv", "odps"
 
@@ -48,17 +44,21 @@ def write_rows(path: str, batches: Iterable[pa.RecordBatch], config: EasyRecConf
     return _write_file(path, first.schema, rows, form)
 
 
-class _Bytes(io.RawIOBase):
+class _Bytes:
     """Hands bytes on: Arrow's writers give buffers of signed bytes, which not every file system takes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self.closed = False
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: ReadableBuffer) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         return self._file.write(bytes(data))
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def form_of(path: str, config: EasyRecConfig) -> str:
