@@ -21,6 +21,27 @@ def add(commands: Commands) -> None:
     )
     evaluate.add_argument("--input", default="", metavar="PATH", help="default: eval_input_path")
     evaluate.add_argument("--json", action="store_true", help="for programs")
+    predict = _add_predict(commands)
+    export = add_command(
+        commands,
+        "export",
+        run_export,
+        summary="write a commit as a model directory of its own, which headrace serve serves; or as plain files",
+        example="headrace export pipeline.config --output exported --runtime torch_script",
+    )
+    export.add_argument("--output", required=True, metavar="FOLDER", help="new or empty; also s3://bucket/prefix")
+    export.add_argument(
+        "--runtime", choices=_RUNTIMES, help="of the dense half (default: publish_config.dense_runtime)"
+    )
+    export.add_argument(
+        "--plain", action="store_true", help="files for other programs: Parquet tables, safetensors, the compiled half"
+    )
+    for parser in (evaluate, predict, export):
+        parser.add_argument("config", metavar="CONFIG")
+        parser.add_argument("--seq", type=at_least(1), help="the commit (default: the newest)")
+
+
+def _add_predict(commands: Commands) -> argparse.ArgumentParser:
     predict = add_command(
         commands,
         "predict",
@@ -46,23 +67,7 @@ def add(commands: Commands) -> None:
     predict.add_argument(
         "--features", action="store_true", help="add a column __features__: what each feature made of the row"
     )
-    export = add_command(
-        commands,
-        "export",
-        run_export,
-        summary="write a commit as a model directory of its own, which headrace serve serves; or as plain files",
-        example="headrace export pipeline.config --output exported --runtime torch_script",
-    )
-    export.add_argument("--output", required=True, metavar="FOLDER", help="new or empty; also s3://bucket/prefix")
-    export.add_argument(
-        "--runtime", choices=_RUNTIMES, help="of the dense half (default: publish_config.dense_runtime)"
-    )
-    export.add_argument(
-        "--plain", action="store_true", help="files for other programs: Parquet tables, safetensors, the compiled half"
-    )
-    for parser in (evaluate, predict, export):
-        parser.add_argument("config", metavar="CONFIG")
-        parser.add_argument("--seq", type=at_least(1), help="the commit (default: the newest)")
+    return predict
 
 
 def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
