@@ -24,6 +24,10 @@ ASKED = {
     "recovery_standby",
     "recovery_cold",
     "lookup_p99_during_swap",
+    "features_mix",
+    "features_mix_beside_polars",
+    "features_mix_beside_duckdb",
+    "features_request_p99",
 }
 
 
