@@ -16,9 +16,7 @@ BLOCK_BYTES = 1 << 19
 """Bytes of a feature's columns that are looked at together; fewer would spend more on blocks than caches give."""
 FEWEST_ROWS, MOST_ROWS = 256, 8192
 """Rows of a block."""
-_ROW_BY_ROW = frozenset(
-    {"id", "raw", "combo", "combine", "lookup", "match", "overlap", "kv_dot", "bool_mask", "expr"}
-)
+_ROW_BY_ROW = frozenset({"id", "raw", "combo", "combine", "lookup", "match", "overlap", "kv_dot", "bool_mask", "expr"})
 """Our kinds that look at one row after the other: tokenizers and users' code are to see each distinct text once."""
 
 
