@@ -16,6 +16,7 @@ from features.counts import REJECTED, Counts
 from features.errors import ColumnTypeError, FeatureConfigError
 from features.generator import Generator, Made
 from features.spec import Feature, Side
+from features.step_counts import group_steps
 from features.views import Views, constant, repeated, view_of
 from stream.row_errors import BoolArray, Faults, RowErrors
 
@@ -59,6 +60,7 @@ class Graph:
         self.columns = tuple(dict.fromkeys(name for feature in features for name in nodes[feature.name].columns))
         self.has_references = any(node.references for node in nodes.values())
         self._levels = _levels(self.nodes)
+        self._groups = group_steps([(node.generator, node.columns) for node in self.nodes.values()])
         # Batches want the same features over and over, and a small one would spend its time on finding them.
         self._order = lru_cache(maxsize=64)(self._in_order)
 
@@ -123,6 +125,8 @@ class Graph:
             found = Faults(len(places))
             self._check_all(nodes, columns.only(good), rest, found, counts)
             faults.merge(moved(found.errors(), places, columns.count))
+        for group in self._groups:
+            group.check(columns, wanted, faults)
 
     def _check_all(
         self, nodes: Sequence[Node], columns: Columns, given: Mapping[str, View], faults: Faults, counts: Counts | None

@@ -68,6 +68,15 @@ class Cutting:
             return False
         return isinstance(columns.sequence(self.inputs[0].column), Text)
 
+    def steps(self, columns: Columns, name: str) -> Int32s:
+        """How many steps a column has in each row, of those that count; 0 where it is missing."""
+        view = columns.sequence(name)
+        if isinstance(view, Text):
+            valid = NO_MASK if view.valid is None else view.valid
+            counts = view_kernels.count_steps(view.starts, view.ends, view.data, valid, self.delimiter, self.limit)
+            return np.asarray(counts)
+        return self._cut_column(name, view).lengths
+
     def _part(self, columns: Columns, name: str, faults: Faults | None) -> _Part:
         view = columns.sequence(name)
         part = self._cut_column(name, view)

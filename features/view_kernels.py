@@ -46,15 +46,10 @@ def gather_lists(values: Int64s, offsets: Int64s, indices: Int64s) -> tuple[Int6
 
 
 @nb.njit(nogil=True, cache=True)
-def cut_steps(
-    starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, delimiter: int, limit: int
-) -> tuple[Int64s, Int64s, Int32s]:
-    """Cut every string at the delimiter, at most `limit` steps of a row (0: all); null and "" have none.
-
-    Give where steps begin and end, and their number per row.
-    """
+def count_steps(starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, delimiter: int, limit: int) -> Int32s:
+    """How many steps `cut_steps` cuts every string into."""
     base = address_of(data)
-    edge, steps = base + len(data), 0
+    edge = base + len(data)
     lengths = np.zeros(len(starts), np.int32)
     for row in range(len(starts)):
         if starts[row] == ends[row] or (len(valid) and not valid[row]):
@@ -63,7 +58,21 @@ def cut_steps(
         for at in range(base + starts[row], end, 64):
             taken += count_bits(matches(at, end, edge, delimiter))
         lengths[row] = min(taken, limit) if limit else taken
-        steps += lengths[row]
+    return lengths
+
+
+@nb.njit(nogil=True, cache=True)
+def cut_steps(
+    starts: Int64s, ends: Int64s, data: Bytes, valid: Bools, delimiter: int, limit: int
+) -> tuple[Int64s, Int64s, Int32s]:
+    """Cut every string at the delimiter, at most `limit` steps of a row (0: all); null and "" have none.
+
+    Give where steps begin and end, and their number per row.
+    """
+    base = address_of(data)
+    edge = base + len(data)
+    lengths = count_steps(starts, ends, data, valid, delimiter, limit)
+    steps = lengths.sum()
     step_starts, step_ends = np.empty(steps, np.int64), np.empty(steps, np.int64)
     step = last = 0
     for row in range(len(starts)):

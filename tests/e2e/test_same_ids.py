@@ -102,7 +102,7 @@ USERS: dict[str, pa.Array] = {
     "seen": pa.array(["a;b;;d", ""]),
     "clicks__tag": pa.array([[["a", "b"], ["c"], [], ["d"]], [["e"]]], pa.list_(pa.list_(pa.string()))),
     "clicks__paid": pa.array([[1.5, 2.0, 0.0, 9.0], [4.5]], pa.list_(pa.float32())),
-    "clicks__key": pa.array(["k1;k2", "k3"]),
+    "clicks__key": pa.array(["k1;k2;k1;k3", "k3"]),
     "clicks__at": pa.array(["99;95;1;2", "119"]),
 }
 _ITEM: dict[str, pa.Array] = {

@@ -290,6 +290,37 @@ def test_sequences_of_unequal_length_reject_the_row(build: Build) -> None:
     assert kept.sparse_features[BASE].lengths().tolist() == [2, 1]
 
 
+PAIR = """sequence_feature {{ sequence_name: "click" sequence_length: {0}
+  features {{ id_feature {{ feature_name: "item" expression: "user:id" hash_bucket_size: 9 embedding_dim: 4 }} }}
+  features {{ raw_feature {{ feature_name: "paid" expression: "user:price" }} }} }}"""
+
+
+def test_sequences_of_a_group_that_differ_in_steps_reject_the_row(build: Build) -> None:
+    features = build(f"feature_configs {{ {PAIR.format(50)} }}")
+    rows = pa.record_batch({
+        "click__id": ["a;b", "a", None, "a;b;c", ""],
+        "click__price": pa.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [], None]),
+    })  # fmt: skip
+    errors = features.validate(rows)
+    assert (errors.rows.tolist(), errors.reasons) == ([1], ("unequal_steps",))
+    assert "'click__item' has 1" in errors.details[0] and "'click__paid' has 2" in errors.details[0]
+
+
+def test_steps_past_the_length_of_the_sequence_do_not_count(build: Build) -> None:
+    features = build(f"feature_configs {{ {PAIR.format(2)} }}")
+    prices = pa.array([[1.0, 2.0, 3.0], [1.0]])
+    errors = features.validate(pa.record_batch({"click__id": ["a;b", "a;b;c"], "click__price": prices}))
+    assert errors.rows.tolist() == [1]
+
+
+def test_a_user_whose_sequences_differ_in_steps_rejects_all_items(build: Build) -> None:
+    price = 'raw_feature { feature_name: "price" expression: "item:price" }'
+    features = build(f"feature_configs {{ {PAIR.format(50)} }} feature_configs {{ {price} }}")
+    user = pa.record_batch({"click__id": ["a;b"], "click__price": ["1"]})
+    errors = features.validate_tiled(user, pa.record_batch({"price": [1.0, 2.0]}))
+    assert (errors.rows.tolist(), errors.reasons) == ([0, 1], ("unequal_steps",) * 2)
+
+
 def test_a_bad_step_names_the_feature_the_step_and_the_value(build: Build) -> None:
     features = build(f"feature_configs {{ {identity('num_buckets: 9')} }}")
     errors = features.validate(pa.record_batch({"f": ["1;2", "1;x;3"]}))
