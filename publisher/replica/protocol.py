@@ -33,6 +33,7 @@ DTYPES: Final[Mapping[str, np.dtype]] = {
 BYTES: Final = "BYTES"
 HEADER_LENGTH: Final = "Inference-Header-Content-Length"
 _NAMES: Final[Mapping[np.dtype, str]] = {dtype: name for name, dtype in DTYPES.items()}
+_MOST_DIGITS: Final = 19
 _UNSUPPORTED: Final = ("shared_memory_region", "classification")
 
 Json = dict[str, "JsonValue"]
@@ -101,7 +102,8 @@ def parse_request(body: bytes, header_length: str | None) -> InferRequest:
 def _header_length(body: bytes, given: str | None) -> int:
     if given is None:
         return len(body)
-    if not given.isdecimal() or int(given) > len(body):
+    # Python refuses to read numbers of thousands of digits.
+    if not given.isdecimal() or len(given) > _MOST_DIGITS or int(given) > len(body):
         raise _bad(f"header {HEADER_LENGTH} must be a length within the body of {len(body)} bytes, got {given!r}")
     return int(given)
 
@@ -251,9 +253,19 @@ def _json_tensor(entry: Json, name: str) -> Tensor:
 
 
 def _flatten(data: list[JsonValue]) -> list[JsonValue]:
-    flat: list[JsonValue] = data
-    while any(isinstance(value, list) for value in flat):
-        flat = [inner for value in flat for inner in (value if isinstance(value, list) else [value])]
+    """All values, looked at once however deep they are: a request must not stop a replica."""
+    if not any(isinstance(value, list) for value in data):
+        return data
+    flat: list[JsonValue] = []
+    open_lists = [iter(data)]
+    while open_lists:
+        for value in open_lists[-1]:
+            if isinstance(value, list):
+                open_lists.append(iter(value))
+                break
+            flat.append(value)
+        else:
+            open_lists.pop()
     return flat
 
 

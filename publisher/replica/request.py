@@ -64,6 +64,12 @@ class _Column:
     name: str
     parts: Mapping[str, Tensor]
 
+    @property
+    def rows(self) -> int:
+        """As many as the tensor that has one entry a row says."""
+        tensor = self.parts.get("") or self.parts.get("lengths")
+        return tensor.shape[0] if tensor else 0
+
 
 def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_rows: int) -> Rows:
     """Turn the tensors of a request into rows; a request without rows, or with more than `max_rows`, is refused."""
@@ -72,17 +78,22 @@ def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_ro
     missing = [name for name in wanted if name not in given]
     if missing:
         raise bad_input(missing[0], f"is missing; the model reads {', '.join(wanted)}")
+    # Before arrays are made: rows of no values take no bytes of a body, yet offsets of an array.
+    _limit(max((column.rows for column in given.values()), default=0), max_rows)
     arrays = {name: _typed(_array(given[name]), wanted[name]) for name in wanted}
     count = max((len(array) for array in arrays.values()), default=0)
     if count == 0:
         raise bad_input(next(iter(wanted), ""), "is empty: the request holds no rows")
-    if count > max_rows:
-        raise RequestError(413, f"the request holds {count} rows, at most {max_rows} are answered at once; split it")
     users = {name: array for name, array in arrays.items() if wanted[name].user}
     if users and count > 1 and all(len(array) == 1 for array in users.values()):
         items = {name: array for name, array in arrays.items() if name not in users}
         return Rows(items=_fitted(items, count, wanted), user=_fitted(users, 1, wanted))
     return Rows(items=_fitted(arrays, count, wanted))
+
+
+def _limit(count: int, most: int) -> None:
+    if count > most:
+        raise RequestError(413, f"the request holds {count} rows, at most {most} are answered at once; split it")
 
 
 def _fitted(arrays: Mapping[str, pa.Array], count: int, wanted: Mapping[str, InputColumn]) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -46,6 +47,18 @@ def test_request_of_strings_equals_what_triton_sent(texts: list[str], binary: bo
 def test_request_takes_nested_json_data() -> None:
     body = {"inputs": [{"name": "x", "datatype": "INT64", "shape": [2, 2], "data": [[1, 2], [3, 4]]}]}
     assert parse_request(json.dumps(body).encode(), None).inputs["x"].data.tolist() == [1, 2, 3, 4]
+
+
+def test_depth_of_json_data_does_not_multiply_the_work() -> None:
+    def taken(data: bytes) -> float:
+        head = b'{"inputs": [{"name": "x", "datatype": "INT64", "shape": [50001], "data": ['
+        begun = time.thread_time()
+        found = parse_request(head + data + b",1" * 50_000 + b"]}]}", None).inputs["x"]
+        assert len(found.data) == 50_001
+        return time.thread_time() - begun
+
+    taken(b"1")
+    assert taken(b"[" * 900 + b"1" + b"]" * 900) < 30 * taken(b"1")
 
 
 def test_response_is_what_triton_reads() -> None:
@@ -145,7 +158,7 @@ def test_binary_tensor_is_refused_by_name(body: tuple[bytes, str], message: str)
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("length", ["x", "-1", "99999", "1.0", ""])
+@pytest.mark.parametrize("length", ["x", "-1", "99999", "1.0", "", pytest.param("9" * 5000, id="digits")])
 def test_header_length_must_lie_within_the_body(length: str) -> None:
     with pytest.raises(
         RequestError, match="Inference-Header-Content-Length must be a length within the body of 2 bytes"

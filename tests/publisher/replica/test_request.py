@@ -142,6 +142,14 @@ def test_lengths_near_the_limit_of_int64_do_not_wrap() -> None:
         rows(USER, tensor("clicks.values", []), wrapping)
 
 
+def test_rows_without_values_are_counted_before_arrays_are_made() -> None:
+    # Offsets of so many rows would take 8 GB.
+    wide = tensor("clicks", [], "INT64", shape=(2**31 - 1, 0))
+    with pytest.raises(RequestError, match="the request holds 2147483647 rows") as caught:
+        parts(tensor("user_id", [1]), wide)
+    assert caught.value.status == 413
+
+
 def test_more_rows_than_are_answered_at_once_are_refused() -> None:
     with pytest.raises(RequestError, match="the request holds 4 rows, at most 3 are answered at once") as caught:
         rows(tensor("user_id", [1]), tensor("clicks", [1, 2, 3, 4]))
