@@ -4,6 +4,7 @@ FeatureError
 ├── FeatureConfigError       the configuration describes no feature that can be built
 ├── SamplerError             a sampler's files cannot be read, or say something that has no meaning
 ├── OperatorError            a user's own operator failed
+├── RepeatError              values of a user are too large to lie beside each of so many items
 └── ColumnTypeError          a column's type has no meaning for its feature; validate() reports it row by row
 """
 
@@ -20,6 +21,16 @@ class FeatureConfigError(FeatureError):
 
 class ColumnTypeError(FeatureError):
     """A column's type has no meaning for its feature."""
+
+
+class RepeatError(FeatureError):
+    """Values of a user are too large to lie beside each of so many items; `column` is what they are of."""
+
+    def __init__(self, column: str, size: int, rows: int) -> None:
+        super().__init__(
+            f"{column!r} takes {size} bytes in one row, too many to lie beside {rows} rows; send fewer rows at once"
+        )
+        self.column = column
 
 
 class OperatorError(FeatureError):

@@ -13,15 +13,19 @@ from features.assemble import Groups
 from features.batch import Batch
 from features.columns import Column, Columns, Nested
 from features.counts import Counts
+from features.errors import RepeatError
 from features.filling import fill, unchecked
 from features.generator import Generator
 from features.graph import Graph, Run, View, moved
 from features.spec import Feature
-from features.views import flat_list, repeated
+from features.views import flat_list, repeated, size_of
 from stream.row_errors import Faults, RowErrors
 
 USER = "_user"
 """What a data group's name ends with that holds the user's side of a tiled batch."""
+
+MOST_REPEATED = 1 << 26
+"""Bytes that a user's values may take beside all items: more is refused, since a request must not stop a replica."""
 
 Int64s = npt.NDArray[np.int64]
 
@@ -99,7 +103,7 @@ class Repeated(Columns):
             return super().sequence(name)
         view = self._repeated.get(name)
         if view is None:
-            view = self._repeated[name] = repeated(self._users.sequence(name), self._owners)
+            view = self._repeated[name] = _beside(name, self._users.sequence(name), self._owners, self._users.count)
         return view
 
     def __getitem__(self, name: str) -> Column:
@@ -156,7 +160,16 @@ class Tiled:
 
     def _shared(self, run: Run) -> dict[str, View]:
         """What items' features see of the user's."""
-        return {name: repeated(view, self._owners) for name, view in run.views(self._sides.shared).items()}
+        views, users = run.views(self._sides.shared), self._users.count
+        return {name: _beside(name, view, self._owners, users) for name, view in views.items()}
+
+
+def _beside(name: str, view: View, owners: Int64s, users: int) -> View:
+    """The users' values beside each item."""
+    size, tile = size_of(view), len(owners) // users
+    if size * tile > MOST_REPEATED and tile > 1:
+        raise RepeatError(name, size, tile)
+    return repeated(view, owners)
 
 
 def _spread(errors: RowErrors, tile: int) -> RowErrors:

@@ -153,6 +153,18 @@ def repeated(view: Column | Nested, rows: Int64s) -> Column | Nested:
     return take(view, rows)
 
 
+def size_of(view: Column | Nested) -> int:
+    """The bytes of its values."""
+    match view:
+        case Integers() | Floats():
+            return view.values.nbytes
+        case Text():
+            return view.starts.nbytes + int((view.ends - view.starts).sum())
+        case Maps():
+            return size_of(view.keys) + size_of(view.items)
+    return view.offsets.nbytes + size_of(view.child)
+
+
 def _picked(values: npt.NDArray[np.generic], indices: Int64s) -> npt.NDArray:  # type: ignore[type-arg]
     if len(values) == 0:
         return np.zeros(len(indices), values.dtype)

@@ -10,6 +10,7 @@ import torch
 from torchrec import KeyedJaggedTensor, KeyedTensor
 
 from features import Batch
+from features.errors import RepeatError
 from features.tiling import USER
 from publisher.errors import Reason, VersionError
 from publisher.export.runtime import DenseRunner
@@ -18,7 +19,7 @@ from publisher.replica.contract import Contract, Place
 from publisher.replica.errors import RequestError
 from publisher.replica.inputs import sample
 from publisher.replica.protocol import wire_type
-from publisher.replica.request import InputColumn
+from publisher.replica.request import InputColumn, too_large
 from publisher.replica.serving import Freshness, Predictions, TensorSpec
 from publisher.replica.tables import Floats, Ids, Int64s, Patch, ServingTables
 from stream.row_errors import RowErrors
@@ -128,8 +129,11 @@ class Side:
             _refuse(features.validate(items, serving=True))
             return features.parse(items, labels=False)
         tiled = features.tiled(user, items)
-        _refuse(tiled.validate())
-        return tiled.parse()
+        try:
+            _refuse(tiled.validate())
+            return tiled.parse()
+        except RepeatError as error:
+            raise too_large(error) from error
 
     def _run(self, groups: list[torch.Tensor]) -> Predictions:
         return {name: tensor.numpy() for name, tensor in self.dense.runner.run(groups).items()}

@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from features.errors import RepeatError
+from features.tiling import MOST_REPEATED
 from publisher.replica.errors import RequestError, bad_input
 from publisher.replica.protocol import Tensor
 from stream.projection import cast, castable
@@ -89,6 +91,11 @@ def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_ro
         items = {name: array for name, array in arrays.items() if name not in users}
         return Rows(items=_fitted(items, count, wanted), user=_fitted(users, 1, wanted))
     return Rows(items=_fitted(arrays, count, wanted))
+
+
+def too_large(error: RepeatError) -> RequestError:
+    """The error of a request whose user's values cannot lie beside every item."""
+    return RequestError(413, f"input {error}", error.column)
 
 
 def _limit(count: int, most: int) -> None:
@@ -238,6 +245,8 @@ def _fit(array: pa.Array, count: int, column: InputColumn) -> pa.Array:
     if len(array) == count:
         return array
     if len(array) == 1 and column.user:
+        if array.nbytes * count > MOST_REPEATED:
+            raise too_large(RepeatError(column.name, array.nbytes, count))
         return array.take(pa.array(np.zeros(count, np.int64)))
     if len(array) == 0:
         raise bad_input(column.name, f"is empty, and other inputs have {count} rows")

@@ -35,6 +35,8 @@ feature_configs { id_feature { feature_name: "the_rank" expression: "item:rank" 
 feature_configs { raw_feature { feature_name: "the_size" expression: "item:size" value_dim: 2 } }
 feature_configs { expr_feature { feature_name: "the_ratio" expression: "price / weight"
   variables: "item:price" variables: "item:weight" } }
+feature_configs { combo_feature { feature_name: "the_cross" expression: "user:factor" expression: "item:key"
+  embedding_dim: 4 hash_bucket_size: 9 } }
 feature_configs { sequence_feature { sequence_name: "clicks" sequence_length: 9
   features { id_feature { feature_name: "the_steps" expression: "item:steps" embedding_dim: 4 num_buckets: 9
     value_dim: 0 } }
@@ -42,7 +44,7 @@ feature_configs { sequence_feature { sequence_name: "clicks" sequence_length: 9
     hash_bucket_size: 9 } } } }
 model_config {
   feature_groups { group_name: "all" group_type: DEEP feature_names: ["the_user", "the_tags", "the_rate", "the_price",
-    "the_rank", "the_size", "the_ratio"] }
+    "the_rank", "the_size", "the_ratio", "the_cross"] }
   multi_tower { towers { input: "all" mlp { hidden_units: 4 } } final { hidden_units: 4 } }
   losses { binary_cross_entropy {} }
 }
@@ -56,6 +58,7 @@ GOOD: dict[str, np.ndarray] = {
     "rates.values": np.array([0.5, 1.5], np.float32),
     "rates.lengths": np.array([2], np.int32),
     "key": np.array(["a", "b", "c"], TEXT),
+    "factor": np.array(["f"], TEXT),
     "price": np.array([1.0, 2.0, 3.0], np.float32),
     "rank": np.array([1, 2, 3], np.int32),
     "size": np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32),
@@ -72,6 +75,7 @@ ROWS = pa.record_batch(
         "tags": [["x"]],
         "rates": pa.array([[("a", 0.5)]], pa.map_(pa.string(), pa.float32())),
         "key": ["a"],
+        "factor": ["f"],
         "price": [1.0],
         "rank": [1],
         "size": [[1.0, 2.0]],
@@ -156,6 +160,34 @@ def test_bad_input_is_a_400_that_names_the_feature(served: Running, name: str) -
     assert ask(served, GOOD).shape == (3,)
 
 
+LONG = "a" * 100_000
+MANY: dict[str, np.ndarray] = GOOD | {
+    "tags.values": np.array(["x"] * 9_000, TEXT),
+    "tags.lengths": np.ones(9_000, np.int32),
+    "key": np.array(["a"] * 9_000, TEXT),
+    **{name: np.ones(9_000, np.float32) for name in ("price", "weight")},
+    "rank": np.ones(9_000, np.int32),
+    "size": np.ones((9_000, 2), np.float32),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("clicks__a", {"clicks__a": text(LONG), "user": np.ones(9_000, np.int64)}),
+        ("factor", {"factor": text(LONG)}),
+    ],
+    ids=["repeated, since another column of the user has all rows", "beside each item"],
+)
+def test_user_too_large_to_lie_beside_every_item_is_refused(
+    served: Running, name: str, change: dict[str, np.ndarray]
+) -> None:
+    with pytest.raises(InferenceServerException, match=f"'{name}' takes 1000.. bytes in one row") as caught:
+        ask(served, MANY | change)
+    assert caught.value.status() == "413"
+    assert ask(served, MANY).shape == (9_000,)
+
+
 def test_good_input_is_answered_alike_in_every_form(served: Running) -> None:
     once = ask(served, GOOD)
     assert np.array_equal(ask(served, GOOD, binary=False), once)
@@ -194,4 +226,4 @@ def test_metadata_lists_the_tensors_of_ragged_columns_and_the_users(served: Runn
     assert listed["rates.values"]["parameters"] == {"user": True, "column": "rates"}
     assert listed["price"]["parameters"] == {"user": False}
     users = {entry["parameters"].get("column", name) for name, entry in listed.items() if entry["parameters"]["user"]}
-    assert users == {"user", "rates", "clicks__steps", "clicks__a", "clicks__b"}
+    assert users == {"user", "rates", "factor", "clicks__steps", "clicks__a", "clicks__b"}
