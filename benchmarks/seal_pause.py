@@ -120,7 +120,7 @@ def train(config: EasyRecConfig, folder: Path, seconds: float) -> Lost:
     making = open_maker(config, features)
     with (
         profiling(options.profile_dir, rank=0) as profiler,
-        open_pass(config, features, making, position, workers, depth=options.prefetch) as one,
+        open_pass(config, features, making, position, workers, depth=options.prefetch, threads=1) as one,
     ):
         trainer = Trainer(
             learner,

@@ -57,6 +57,7 @@ class TrainOptions:
     norm_type: float
     seed: int
     prefetch: int
+    batch_threads: int  # at most; 0 and 1 are one
     in_step: bool  # ranks wait for each other's batches, which come or end: cut by count, from a bounded source
     drop_remainder: bool
 
@@ -95,6 +96,7 @@ class TrainOptions:
             norm_type=clip.norm_type,
             seed=config.seed,
             prefetch=config.stream_config.prefetch_batches,
+            batch_threads=data.num_workers,
             in_step=not is_unbounded(config) and not config.stream_config.linger_ms,
             drop_remainder=data.drop_remainder,
         )

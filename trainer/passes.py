@@ -44,13 +44,15 @@ def open_pass(
     workers: Workers,
     *,
     depth: int,
+    threads: int,
     cuts: Sequence[RecordedCut] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Pass]:
     """Read on from `position`; after a revert with --from-now, from the ends of the partitions.
 
     A partition that the restored commit did not know is new: it starts at its earliest row, whatever the configured
-    start position, which is for the first start only. `cuts` are the recorded batches of an earlier run.
+    start position, which is for the first start only. `threads` make batches, `depth` ahead. `cuts` are the recorded
+    batches of an earlier run.
     """
     options = FeedOptions.from_proto(config, columns=features.columns)
     source = _open_shared(config, position, workers, options)
@@ -69,7 +71,7 @@ def open_pass(
     def make(cut: Cut) -> Batch:
         return maker.make(cut.rows, Draw.after(cut.cursors, seed=config.seed, epoch=epoch))
 
-    prefetcher = Prefetcher(feed, make, depth=depth)
+    prefetcher = Prefetcher(feed, make, depth=depth, threads=threads)
     try:
         yield Pass(feed=feed, prefetcher=prefetcher)
     finally:

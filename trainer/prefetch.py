@@ -2,7 +2,9 @@
 
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from features import Batch
@@ -19,15 +21,20 @@ class Prepared:
     batch: Batch | None
 
 
+_Making = tuple[Cut, Future[Batch] | None]
+
+
 class Prefetcher:
     """Hand out the feed's cuts as batches, `depth` ahead, in the feed's order.
 
-    What is ahead is in no commit: only a cut that was trained moves the committed position.
+    So many `threads` make batches beside each other. What is ahead is in no commit: only a cut that was trained moves
+    the committed position.
     """
 
-    def __init__(self, feed: Feed, make: Callable[[Cut], Batch], *, depth: int) -> None:
+    def __init__(self, feed: Feed, make: Callable[[Cut], Batch], *, depth: int, threads: int = 1) -> None:
         self._feed = feed
         self._make = make
+        self._threads = threads
         self._ready: queue.Queue[Prepared | BaseException | None] = queue.Queue(maxsize=max(1, depth))
         self._stop = threading.Event()
         self._finished = False
@@ -60,15 +67,32 @@ class Prefetcher:
 
     def _run(self) -> None:
         try:
-            while not self._stop.is_set():
-                cut = self._feed.next(_POLL_S)
-                if cut is not None:
-                    self._put(Prepared(cut=cut, batch=self._make(cut) if cut.rows.num_rows else None))
-                elif self._feed.finished:
-                    self._put(None)
-                    return
+            with ThreadPoolExecutor(self._threads, thread_name_prefix="batches") as pool:
+                self._make_batches(pool)
         except BaseException as error:  # the thread's boundary: the trainer raises it from next()
             self._put(error)
+
+    def _make_batches(self, pool: ThreadPoolExecutor) -> None:
+        making: deque[_Making] = deque()
+        while not self._stop.is_set():
+            try:
+                cut = self._feed.next(0.0 if making else _POLL_S) if len(making) < self._threads else None
+            except BaseException:
+                # What was read before the error counts.
+                while making:
+                    self._hand_out(making.popleft())
+                raise
+            if cut is not None:
+                making.append((cut, pool.submit(self._make, cut) if cut.rows.num_rows else None))
+            elif making:
+                self._hand_out(making.popleft())
+            elif self._feed.finished:
+                self._put(None)
+                return
+
+    def _hand_out(self, made: _Making) -> None:
+        cut, batch = made
+        self._put(Prepared(cut=cut, batch=None if batch is None else batch.result()))
 
     def _put(self, item: Prepared | BaseException | None) -> None:
         while not self._stop.is_set():

@@ -190,9 +190,11 @@ def _learn(
     cuts: Sequence[RecordedCut] | None,
 ) -> None:
     """Pass over the source `num_epochs` times; a source that never ends has one pass."""
-    depth = job.options.prefetch
+    # One core is the step's.
+    threads = max(1, min(job.options.batch_threads, torch.get_num_threads() - 1))
+    opened = partial(open_pass, depth=job.options.prefetch, threads=threads, cuts=cuts)
     while True:
-        with open_pass(job.config, job.features, maker, position, job.workers, depth=depth, cuts=cuts) as one:
+        with opened(job.config, job.features, maker, position, job.workers) as one:
             ended = trainer.run(one.prefetcher, one.feed)
             if not ended or position.epoch + 1 >= job.options.num_epochs:
                 desk.finish(passed=ended)

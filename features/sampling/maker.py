@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -27,7 +28,7 @@ Sampler = NegativeSampler | TdmSampler
 
 
 class BatchMaker:
-    """Makes batches for one thread at a time; what is random in one depends on its `Draw` and the samplers' files."""
+    """Makes batches for several threads; what is random in one depends on its `Draw` and the samplers' files."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class BatchMaker:
     ) -> None:
         self._features = features
         self._sampler = sampler
+        self._sampling = threading.Lock()  # a sampler counts, and reads its files again
         self._probability = mask_probability
         self._negative_probability = negative_mask_probability
 
@@ -48,12 +50,18 @@ class BatchMaker:
 
     def make(self, rows: pa.RecordBatch, draw: Draw) -> Batch:
         """The batch of rows that passed `validate`."""
-        sampled = Sampled(rows=rows) if self._sampler is None else self._sampler.sample(rows, draw)
+        sampled = self._sample(rows, draw)
         masks = None if draw.evaluating else self._masks(sampled, draw)
         batch = self._features.parse(sampled.rows, items=sampled.items, masks=masks)
         if not sampled.infos:
             return batch
         return replace(batch, additional_infos=_tensors(sampled.infos))
+
+    def _sample(self, rows: pa.RecordBatch, draw: Draw) -> Sampled:
+        if self._sampler is None:
+            return Sampled(rows=rows)
+        with self._sampling:
+            return self._sampler.sample(rows, draw)
 
     def _masks(self, sampled: Sampled, draw: Draw) -> Masks | None:
         """Bernoulli draws for each row, and for each sampled one; none where nothing can be masked."""
