@@ -5,7 +5,6 @@ from google.protobuf import text_format
 
 from features import create_features
 from protos.pipeline_pb2 import EasyRecConfig
-from trainer.learner import empty_batch
 
 KINDS = (
     'raw_feature { feature_name: "f" expression: "user:f" value_dim: 2 }',
@@ -27,6 +26,6 @@ KINDS = (
 def test_empty_batch_is_made_of_any_kind_of_feature(kind: str, mode: str) -> None:
     data = f'data_config {{ dataset_type: ParquetDataset fg_mode: {mode} label_fields: "y" }}'
     config = text_format.Parse(f"{data} feature_configs {{ {kind} }}", EasyRecConfig())
-    batch = empty_batch(create_features(config))
+    batch = create_features(config).empty()
     assert batch.size == 0
     assert batch.labels["y"].shape == (0,)
