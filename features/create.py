@@ -110,7 +110,7 @@ def refuse_misfits(features: FeatureSet, data: data_pb2.DataConfig) -> None:
         schema = declared_schema(data)
     except SourceError as error:
         raise FeatureConfigError(str(error)) from None
-    misfits = () if schema is None else features.misfits(schema)
+    misfits = [] if schema is None else list(features.misfits(schema).values())
     if misfits:
         more = f"; and {len(misfits) - MOST_TOLD} more" if len(misfits) > MOST_TOLD else ""
         raise FeatureConfigError(f"{'; '.join(misfits[:MOST_TOLD])}{more} (data_config declares its type)")

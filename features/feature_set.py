@@ -100,10 +100,22 @@ class FeatureSet:
                 _check(columns, name, targets.check_weight, faults)
         return faults.errors()
 
-    def misfits(self, schema: pa.Schema) -> tuple[str, ...]:
-        """In words, the features that cannot read a column of the type that it has there."""
+    def misfits(self, schema: pa.Schema) -> dict[str, str]:
+        """In words, the features that cannot read a column of the type that it has there, by name."""
         row = pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], schema=schema)
         return self._graph.misfits(Columns(row))
+
+    def empty(self) -> Batch:
+        """A batch of no rows."""
+        # No type suits every kind: vectors and nested maps are no integers, and a plugin's numbers are no null.
+        refusing = set(self.misfits(pa.schema([(name, pa.int64()) for name in self.input_columns])))
+        refusing |= {name for name, node in self._graph.nodes.items() if node.references}
+        columns = {
+            name: pa.nulls(0) if refusing & set(self.readers[name]) else pa.array([], pa.int64())
+            for name in self.input_columns
+        }
+        targets = {name: pa.array([], pa.float32()) for name in (*self.labels, *self.weights)}
+        return self.parse(pa.RecordBatch.from_pydict({**columns, **targets}))
 
     def unusable(self, rows: pa.RecordBatch) -> Bools:
         """Which rows of attributes of items no feature can be made of, of those features that they are all of."""

@@ -136,17 +136,19 @@ class Graph:
         for node in nodes:
             _check(node, columns, views, faults, counts)
 
-    def misfits(self, columns: Columns) -> tuple[str, ...]:
+    def misfits(self, columns: Columns) -> dict[str, str]:
         """In words, the features that cannot read columns of such types, whatever these hold."""
-        found: list[str] = []
+        found: dict[str, str] = {}
         for node in self.nodes.values():
             # What others hand on is computed of rows that passed only.
             if not node.references and all(columns.has(name) for name in node.columns):
                 faults = Faults(columns.count)
                 _check(node, columns, {}, faults)
                 errors = faults.errors()
-                found += [text for text, reason in zip(errors.details, errors.reasons, strict=True) if reason == WRONG]
-        return tuple(found)
+                for text, reason in zip(errors.details, errors.reasons, strict=True):
+                    if reason == WRONG:
+                        found.setdefault(node.feature.name, text)
+        return found
 
     def needed(self, wanted: Iterable[str]) -> set[str]:
         """The wanted features and those that they are made of."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -13,7 +12,6 @@ from torchrec.distributed.model_parallel import DistributedModelParallel
 
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from features import Batch, FeatureSet
-from features.errors import ColumnTypeError
 from protos.pipeline_pb2 import EasyRecConfig
 from recmodels.base_model import BaseModel
 from recmodels.embedding_group import EmbeddingGroup
@@ -124,7 +122,7 @@ def create_learner(
         ),
         clipping=Clipping.from_proto(config.train_config.grad_clipping),
         metrics=progressive_metrics(model),
-        empty=empty_batch(features),
+        empty=features.empty(),
         digest=features.digest(),
         faults=faults,
     )
@@ -133,20 +131,6 @@ def create_learner(
 def _precision(config: EasyRecConfig) -> str:
     """BF16, or float32 for everything that CPU has no autocast worth using for (protos/dispositions.tsv)."""
     return "BF16" if config.train_config.mixed_precision == "BF16" else ""
-
-
-def empty_batch(features: FeatureSet) -> Batch:
-    """A batch of no rows, for a rank that has none in a step that others take."""
-    try:
-        return features.parse(_no_rows(features, pa.array([], pa.int64())))
-    except ColumnTypeError:
-        # No type suits every kind: vectors and nested maps are no integers, and a plugin's numbers are no null.
-        return features.parse(_no_rows(features, pa.nulls(0)))
-
-
-def _no_rows(features: FeatureSet, column: pa.Array) -> pa.RecordBatch:
-    targets = {name: pa.array([], pa.float32()) for name in (*features.labels, *features.weights)}
-    return pa.RecordBatch.from_pydict({**dict.fromkeys(features.input_columns, column), **targets})
 
 
 def metric_arrays(learner: Learner, rank: int, progressive: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -17,7 +17,6 @@ from protos.dispositions import check
 from protos.load import format_config, load_config, parse_config
 from recmodels.registry import create_model
 from publisher.export.build import build_dense_half
-from trainer.learner import empty_batch
 
 config = load_config(sys.argv[1])
 assert parse_config(format_config(config), json=False) == config
@@ -32,7 +31,11 @@ assert model.predict(batch)["probs"].shape == (3,)
 (values,) = [group.values() for group in batch.dense_features.values()]
 assert values.reshape(-1).tolist() == [1.0, 0.5, 0.25], values
 build_dense_half(config)
-assert empty_batch(features).size == 0
+assert features.empty().size == 0
+vector = config.feature_configs.add().raw_feature
+vector.feature_name, vector.value_dim = "vector", 2
+vector.expression = "user:vector"
+assert create_features(config).empty().size == 0
 """
 
 REST = """
