@@ -18,6 +18,11 @@ def open_model_dir(args: argparse.Namespace) -> Store:
     return _open(args)
 
 
+def no_commits(url: str) -> UsageError:
+    """The error of commands that look at commits."""
+    return UsageError(f"{url} holds no commit yet; train first, or check the path")
+
+
 def await_model_dir(args: argparse.Namespace) -> Store:
     """The same for a process that waits until the directory is made; UsageError where nobody can make it.
 

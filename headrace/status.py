@@ -7,7 +7,7 @@ from checkpointer.commit import Commit
 from checkpointer.log import CommitLog
 from checkpointer.store import Store
 from headrace.checked import load_checked
-from headrace.errors import UsageError
+from headrace.model_dir import no_commits
 from protos.commit_pb2 import StreamState
 from protos.plain_text import skim
 from protos.stream_pb2 import StreamConfig
@@ -25,7 +25,7 @@ def status(store: Store, *, config_path: str | None, now_ms: int) -> dict[str, S
     log = CommitLog(store)
     head = log.head()
     if head is None:
-        raise UsageError(f"{store.url} holds no commit yet; train first, or check the path")
+        raise no_commits(store.url)
     states = log.stream(head)
     return {
         "commit": _commit(head, now_ms),

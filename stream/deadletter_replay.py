@@ -34,14 +34,12 @@ def open_dead_letters(config: EasyRecConfig, *, writer: str, code_version: str) 
     return FileDeadLetters(_folder(config), writer=writer, code_version=code_version)
 
 
-def read_dead_letters(config: EasyRecConfig, reason: str | None = None) -> Iterator[DeadLetter]:
-    """The kept letters, the first of each key; only those of one reason where it is given."""
+def read_dead_letters(config: EasyRecConfig) -> Iterator[DeadLetter]:
+    """The kept letters, the first of each key."""
     target = config.stream_config.dead_letters
     if target.WhichOneof("target") == "topic":
-        letters = read_topic(kafka_options(config), target.topic)
-    else:
-        letters = read_folder(_folder(config))
-    return (letter for letter in letters if reason is None or letter.reason == reason)
+        return read_topic(kafka_options(config), target.topic)
+    return read_folder(_folder(config))
 
 
 def _folder(config: EasyRecConfig) -> Path:

@@ -91,7 +91,18 @@ def run_replay(args: argparse.Namespace, out: TextIO) -> int:
 
 
 def _letters(args: argparse.Namespace) -> "Iterator[DeadLetter]":
+    """The letters, of one reason where it is given; UsageError where there are letters, but none of that one."""
     from headrace.checked import load_checked
+    from headrace.errors import UsageError
     from stream.deadletter_replay import read_dead_letters
 
-    return read_dead_letters(load_checked(args.config), args.reason)
+    others: set[str] = set()
+    found = 0
+    for letter in read_dead_letters(load_checked(args.config)):
+        if args.reason in (None, letter.reason):
+            found += 1
+            yield letter
+        else:
+            others.add(letter.reason)
+    if others and not found:
+        raise UsageError(f"no dead letter has reason {args.reason!r}; there are {', '.join(sorted(others))}")

@@ -65,9 +65,11 @@ def run_ls(args: argparse.Namespace, out: TextIO) -> int:
     from dataclasses import asdict
 
     from checkpointer.inspect import list_log
-    from headrace.model_dir import open_model_dir
+    from headrace.model_dir import no_commits, open_model_dir
 
     lines = list(list_log(open_model_dir(args), newest=args.last))
+    if not lines:
+        raise no_commits(args.model_dir)
     if args.json:
         out.write(json.dumps([asdict(line) for line in lines], indent=2) + "\n")
         return 0
@@ -84,13 +86,12 @@ def run_show(args: argparse.Namespace, out: TextIO) -> int:
     """Show a commit: tables, positions, accounting, figures."""
     from checkpointer.inspect import show
     from checkpointer.log import CommitLog
-    from headrace.errors import UsageError
-    from headrace.model_dir import open_model_dir
+    from headrace.model_dir import no_commits, open_model_dir
 
     store = open_model_dir(args)
     head = CommitLog(store).head()
     if head is None:
-        raise UsageError(f"{args.model_dir} holds no commit yet; train first")
+        raise no_commits(args.model_dir)
     detail = show(store, _served(store) if args.seq == SERVED else args.seq or head.seq)
     shown: dict[str, object] = {
         **_summary(detail.commit),
@@ -113,9 +114,11 @@ def run_verify(args: argparse.Namespace, out: TextIO) -> int:
     from dataclasses import asdict
 
     from checkpointer.verify import verify
-    from headrace.model_dir import open_model_dir
+    from headrace.model_dir import no_commits, open_model_dir
 
     found = verify(open_model_dir(args))
+    if found.sound and not found.commits:
+        raise no_commits(args.model_dir)
     if args.json:
         out.write(json.dumps(asdict(found), indent=2) + "\n")
     else:

@@ -38,5 +38,5 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
         return 0
     for section, values in found.items():
         out.write(f"{section}\n")
-        out.writelines(f"  {key:18} {value}\n" for key, value in values.items())
+        out.writelines(f"  {key:18} {'-' if value is None else value}\n" for key, value in values.items())
     return 0

@@ -53,8 +53,9 @@ def test_log_show_names_a_commit_that_is_not_there(headrace: Callable[..., Any],
     assert ran.errors.count("\n") == 1
 
 
-def test_log_show_of_an_empty_directory_says_what_to_do(headrace: Callable[..., Any], tmp_path: Path) -> None:
-    ran = headrace("log", "show", tmp_path)
+@pytest.mark.parametrize("command", ["show", "ls", "verify"])
+def test_log_of_an_empty_directory_says_what_to_do(headrace: Callable[..., Any], tmp_path: Path, command: str) -> None:
+    ran = headrace("log", command, tmp_path)
     assert ran.code == 2
     assert "holds no commit yet; train first" in ran.errors
 

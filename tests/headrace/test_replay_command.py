@@ -87,6 +87,9 @@ def test_dlq_lists_shows_and_replays(headrace: Callable[..., Any], config: Path)
 
     assert json.loads(headrace("dlq", "ls", config, "--json").out) == {"undecodable": 2, "empty": 1}
     assert "3  in all" in headrace("dlq", "ls", config).out
+    misspelt = headrace("dlq", "ls", config, "--reason", "emty")
+    assert (misspelt.code, misspelt.out) == (2, "")
+    assert "no dead letter has reason 'emty'; there are empty, undecodable" in misspelt.errors
     shown = [
         json.loads(line) for line in headrace("dlq", "show", config, "--reason", "empty", "--json").out.splitlines()
     ]

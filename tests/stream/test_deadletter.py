@@ -176,7 +176,7 @@ def test_dead_letters_go_to_the_model_directory_where_nothing_is_said(embedded_b
     sink.write([_letter(0), _letter(1, reason="empty")])
     sink.close()
     assert (tmp_path / "model" / "dead_letters" / "rank0.dead.jsonl").exists()
-    assert [letter.cursor.offset for letter in read_dead_letters(config, reason="empty")] == [1]
+    assert [letter.reason for letter in read_dead_letters(config)][1:] == ["empty"]
     config.model_dir = "s3://bucket/model"
     with pytest.raises(SourceError, match="set stream_config.dead_letters"):
         open_dead_letters(config, writer="rank0", code_version="1")
