@@ -16,6 +16,7 @@ Bools = npt.NDArray[np.bool_]
 
 _BAR, _HAT, _COMMA, _COLON = 124, 94, 44, 58
 _BLANK = np.uint64(32)
+_UNKNOWN, _COUNTS, _SHADOWED = 0, 1, 2
 
 
 @nb.njit(nogil=True, cache=True)
@@ -178,6 +179,8 @@ def find_all(
         work = (ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row])
         room += 0 if work > MOST_WORK else (ends_at[row] - begins[row]) * (offsets[row + 1] - offsets[row])
     out = np.empty(room, np.int64)
+    # Rows may share a map: whether an entry of it counts is found out once, not for each.
+    counts = np.zeros(len(entries), np.int8)
     a, b, c = address_of(keys), address_of(data), address_of(wanted)
     source = a if column == 0 else b
     at = 0
@@ -187,10 +190,11 @@ def find_all(
             continue
         for k in range(offsets[row], offsets[row + 1]):
             for i in range(begins[row], ends_at[row]):
-                if same(
-                    source + entries[i, column], source + entries[i, column + 1], c + starts[k], c + ends[k]
-                ) and not _shadowed(a, b, entries, i, ends_at[row]):
-                    out[at] = i
-                    at += 1
+                if same(source + entries[i, column], source + entries[i, column + 1], c + starts[k], c + ends[k]):
+                    if counts[i] == _UNKNOWN:
+                        counts[i] = _SHADOWED if _shadowed(a, b, entries, i, ends_at[row]) else _COUNTS
+                    if counts[i] == _COUNTS:
+                        out[at] = i
+                        at += 1
         lengths[row] = at - before
     return out[:at], lengths
