@@ -4,7 +4,7 @@ FeatureError
 ├── FeatureConfigError       the configuration describes no feature that can be built
 ├── SamplerError             a sampler's files cannot be read, or say something that has no meaning
 ├── OperatorError            a user's own operator failed
-├── RepeatError              values of a user are too large to lie beside each of so many items
+├── RepeatError              what a user's row holds is too much for so many items at once
 └── ColumnTypeError          a column's type has no meaning for its feature; validate() reports it row by row
 """
 
@@ -24,12 +24,10 @@ class ColumnTypeError(FeatureError):
 
 
 class RepeatError(FeatureError):
-    """Values of a user are too large to lie beside each of so many items; `column` is what they are of."""
+    """What a user's row holds is too much for so many items at once; `column` is what holds it."""
 
-    def __init__(self, column: str, size: int, rows: int) -> None:
-        super().__init__(
-            f"{column!r} takes {size} bytes in one row, too many to lie beside {rows} rows; send fewer rows at once"
-        )
+    def __init__(self, column: str, what: str) -> None:
+        super().__init__(f"{column!r} {what}; send fewer rows at once")
         self.column = column
 
 

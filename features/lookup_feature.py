@@ -32,6 +32,7 @@ from features.pairs import (
     find,
     offsets_of,
     read_pairs,
+    refuse_shared,
     spans_of,
     take,
     values_as_floats,
@@ -69,7 +70,9 @@ class Hits:
         keys = Reader(columns, inputs[1], self.splitting, judge.faults).read()
         offsets = offsets_of(keys.lengths, columns.count)
         spans = spans_of(pairs.offsets, owners)
-        judge.rows((spans[1] - spans[0]) * np.diff(offsets) > MOST_WORK, "too_many_values")
+        work = (spans[1] - spans[0]) * np.diff(offsets)
+        refuse_shared(inputs[0], work, owners)
+        judge.rows(work > MOST_WORK, "too_many_values")
         places = find(pairs, keys.values, offsets, spans)
         hit = places >= 0
         found = keys.values.keep(hit) if isinstance(keys.values, Tokens) else keys.values[hit]

@@ -168,7 +168,7 @@ def _beside(name: str, view: View, owners: Int64s, users: int) -> View:
     """The users' values beside each item."""
     size, tile = size_of(view), len(owners) // users
     if size * tile > MOST_REPEATED and tile > 1:
-        raise RepeatError(name, size, tile)
+        raise RepeatError(name, f"takes {size} bytes in one row, too many to lie beside {tile} rows")
     return repeated(view, owners)
 
 

@@ -94,7 +94,7 @@ def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_ro
 
 
 def too_large(error: RepeatError) -> RequestError:
-    """The error of a request whose user's values cannot lie beside every item."""
+    """The error of a request whose user's row is too much for its items."""
     return RequestError(413, f"input {error}", error.column)
 
 
@@ -245,8 +245,10 @@ def _fit(array: pa.Array, count: int, column: InputColumn) -> pa.Array:
     if len(array) == count:
         return array
     if len(array) == 1 and column.user:
-        if array.nbytes * count > MOST_REPEATED:
-            raise too_large(RepeatError(column.name, array.nbytes, count))
+        size = array.nbytes
+        if size * count > MOST_REPEATED:
+            what = f"takes {size} bytes in one row, too many to lie beside {count} rows"
+            raise too_large(RepeatError(column.name, what))
         return array.take(pa.array(np.zeros(count, np.int64)))
     if len(array) == 0:
         raise bad_input(column.name, f"is empty, and other inputs have {count} rows")

@@ -188,6 +188,18 @@ def test_user_too_large_to_lie_beside_every_item_is_refused(
     assert ask(served, MANY).shape == (9_000,)
 
 
+def test_map_of_a_user_that_is_too_much_work_for_its_items_is_refused(served: Running) -> None:
+    large = {
+        "rates.keys": np.array(["x"] * 300_000, TEXT),
+        "rates.values": np.ones(300_000, np.float32),
+        "rates.lengths": np.array([300_000], np.int32),
+    }
+    with pytest.raises(InferenceServerException, match="'rates' takes 2700000000 comparisons") as caught:
+        ask(served, MANY | large)
+    assert caught.value.status() == "413"
+    assert ask(served, GOOD | large).shape == (3,)
+
+
 def test_good_input_is_answered_alike_in_every_form(served: Running) -> None:
     once = ask(served, GOOD)
     assert np.array_equal(ask(served, GOOD, binary=False), once)
