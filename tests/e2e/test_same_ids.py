@@ -24,6 +24,7 @@ from publisher.replica.switch import Switch
 from stream import open_source
 from stream.feed import Feed
 from stream.feed_options import FeedOptions
+from tests.publisher.replica.client import Client
 from tests.publisher.replica.running import Model, running
 
 CONFIG = """
@@ -259,14 +260,12 @@ def test_training_and_both_forms_of_a_request_make_the_same_ids(model: Model, tm
     watched = Watched(side)
     switch.flip(watched)
     answers = []
-    with running(switch, ServeOptions()) as server:
-        client = triton.InferenceServerClient(f"127.0.0.1:{server.port}")
+    with running(switch, ServeOptions()) as server, Client(server.port) as client:
         for user in range(len(batches)):
             rows = ROWS.slice(user * ITEMS, ITEMS)
             columns = {name: pa.concat_arrays([rows.column(name)]) for name in rows.schema.names}
             once = {name: pa.concat_arrays([column.slice(0, 1)]) for name, column in columns.items() if name in USERS}
             answers.append([client.infer("headrace", inputs(given)) for given in (columns, columns | once)])
-        client.close()
 
     for (whole, tiled), (flat_batch, tiled_batch), batch in zip(
         answers, zip(watched.batches[::2], watched.batches[1::2], strict=True), batches, strict=True

@@ -22,6 +22,7 @@ from headrace.__main__ import run as headrace
 from protos.load import load_config
 from publisher.__main__ import run_until
 from stream.broker import free_port
+from tests.publisher.replica.client import Client
 
 FEATURES = """
 feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id" embedding_name: "user"
@@ -77,7 +78,7 @@ def ask(port: int) -> int:
     for name, (datatype, values) in columns.items():
         tensors.append(triton.InferInput(name, [2], datatype))
         tensors[-1].set_data_from_numpy(values)
-    with triton.InferenceServerClient(f"127.0.0.1:{port}", network_timeout=20.0) as client:
+    with Client(port) as client:
         return int(client.infer("headrace", tensors).get_response()["model_version"])
 
 

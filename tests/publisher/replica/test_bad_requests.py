@@ -13,6 +13,7 @@ from features import create_features
 from protos.load import parse_config
 from publisher.replica.inputs import input_columns, input_tensors, sample
 from publisher.replica.options import ServeOptions
+from tests.publisher.replica.client import Client
 from tests.publisher.replica.running import Model, Running, running
 
 CONFIG = """
@@ -99,11 +100,8 @@ def ask(server: Running, columns: dict[str, np.ndarray], *, binary: bool = True)
         tensor = triton.InferInput(name, list(array.shape), np_to_triton_dtype(array.dtype))
         tensor.set_data_from_numpy(array, binary_data=binary)
         tensors.append(tensor)
-    client = triton.InferenceServerClient(f"127.0.0.1:{server.port}")
-    try:
+    with Client(server.port) as client:
         return client.infer("headrace", tensors).as_numpy("probs")
-    finally:
-        client.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,10 +223,9 @@ def test_rows_to_warm_up_with_are_good_ones_of_the_types_that_clients_send() -> 
 
 
 def test_metadata_lists_the_tensors_of_ragged_columns_and_the_users(served: Running) -> None:
-    client = triton.InferenceServerClient(f"127.0.0.1:{served.port}")
-    listed = {entry["name"]: entry for entry in client.get_model_metadata("headrace")["inputs"]}
-    configured = client.get_model_config("headrace")["input"]
-    client.close()
+    with Client(served.port) as client:
+        listed = {entry["name"]: entry for entry in client.get_model_metadata("headrace")["inputs"]}
+        configured = client.get_model_config("headrace")["input"]
     assert listed.keys() == GOOD.keys()
     assert [entry["name"] for entry in configured] == list(listed)
     for name, array in GOOD.items():

@@ -20,6 +20,7 @@ from checkpointer.local_store import LocalStore
 from publisher.replica.errors import StartError
 from publisher.replica.options import ServeOptions
 from publisher.replica.process import bind, serve_store
+from tests.publisher.replica.client import Client
 from tests.publisher.replica.conftest import VersionWriter
 
 PROGRAM = """
@@ -49,16 +50,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def client(port: int) -> triton.InferenceServerClient:
-    return triton.InferenceServerClient(f"127.0.0.1:{port}", network_timeout=20.0, connection_timeout=20.0)
-
-
 def until_ready(port: int, timeout_s: float = 100.0) -> None:
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
         try:
-            if client(port).is_server_ready():
-                return
+            with Client(port) as asker:
+                if asker.is_server_ready():
+                    return
         except OSError:
             pass
         time.sleep(0.02)
@@ -129,7 +127,7 @@ def test_no_answer_is_torn_while_versions_flip_every_few_milliseconds(model: tup
     done = threading.Event()
 
     def ask(rows: int) -> list[int]:
-        with client(port) as asker:
+        with Client(port) as asker:
             seen = []
             while not done.is_set():
                 seen.append(consistent(asker.infer("headrace", inputs(rows))))
@@ -158,7 +156,7 @@ def test_rollback_is_served_within_a_second_and_stays(model: tuple[Path, Version
     folder, writer = model
     port = free_port()
     writer.publish(1, writer.everything(1.0))
-    with replica(folder, port), client(port) as asker:
+    with replica(folder, port), Client(port) as asker:
         until_ready(port)
         writer.publish(2, writer.everything(2.0))
         while consistent(asker.infer("headrace", inputs(3))) != 2:
@@ -179,12 +177,12 @@ def test_killed_replica_comes_back_with_the_current_version(model: tuple[Path, V
     with replica(folder, port) as first:
         writer.publish(1, writer.everything(1.0))
         until_ready(port)
-        with client(port) as asker:
+        with Client(port) as asker:
             assert consistent(asker.infer("headrace", inputs(2))) == 1
         first.kill()
         first.wait()
     writer.publish(2, writer.everything(2.0))
-    with replica(folder, port), client(port) as asker:
+    with replica(folder, port), Client(port) as asker:
         until_ready(port)
         assert consistent(asker.infer("headrace", inputs(2))) == 2
 
@@ -225,7 +223,7 @@ def test_terminated_replica_finishes_what_has_begun_and_refuses_the_rest(model: 
 def test_tritonclient_sees_model_and_errors(model: tuple[Path, VersionWriter]) -> None:
     folder, writer = model
     port = free_port()
-    with replica(folder, port), client(port) as asker:
+    with replica(folder, port), Client(port) as asker:
         while True:
             try:
                 assert asker.is_server_live()
