@@ -19,6 +19,8 @@ from trainer.workers import Workers
 
 logger = logging.getLogger(__name__)
 
+# What a rank's message to rank 0 begins with: its blobs and metrics, or why there are none.
+_STAGED, _FAILED = b"S", b"E"
 _FIGURES = ("log_loss", "normalized_entropy", "calibration", "rows", "positives", "gauc_window")
 
 
@@ -90,19 +92,19 @@ class CommitWriter:
                 stream=snapshot.stream,
             )
         except (CheckpointError, StreamError) as error:
-            return json.dumps({"error": f"rank {self._workers.rank}: {error}"}).encode()
+            return _FAILED + f"rank {self._workers.rank}: {error}".encode()
         head = json.dumps({"blobs": [blob.to_json() for blob in blobs]}).encode()
-        return len(head).to_bytes(8, "little") + head + pack_arrays(snapshot.metrics)
+        return _STAGED + len(head).to_bytes(8, "little") + head + pack_arrays(snapshot.metrics)
 
     def _append(self, staged: list[bytes], snapshot: Snapshot) -> bytes:
         if self._writer is None:
             raise NotCommittedError("only rank 0 appends")
-        failed = [part for part in staged if part[:1] == b"{"]
+        failed = [part[1:] for part in staged if part[:1] == _FAILED]
         if failed:
-            return b"N" + "; ".join(json.loads(part)["error"] for part in failed).encode()
+            return b"N" + b"; ".join(failed)
         blobs: list[BlobRef] = []
         metrics: list[State] = []
-        for part in staged:
+        for part in (message[1:] for message in staged):
             size = int.from_bytes(part[:8], "little")
             fields = Fields("staged blobs", json.loads(part[8 : 8 + size]))
             blobs += [BlobRef.from_json(blob) for blob in fields.objects("blobs")]
