@@ -17,7 +17,11 @@ from typing import IO
 
 from checkpointer.faults_kill import faults_from
 
-_PRELOAD = ("trainer.run", "trainer.evaluate", "publisher.run", "publisher.replica", "torch.utils.tensorboard")
+# Also what is imported late, pandas by pyarrow: another user may be able to import nothing, and to keep no kernels.
+_PRELOAD = (
+    "trainer.run", "trainer.evaluate", "publisher.run", "publisher.replica.process", "torch.utils.tensorboard",
+    "pandas",
+)  # fmt: skip
 
 
 def main() -> None:

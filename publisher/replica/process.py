@@ -63,10 +63,11 @@ def serve_store(store: Store, options: ServeOptions) -> int:
     try:
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         torch.set_num_threads(1)
-        warm_kernels()
         metrics, switch = ReplicaMetrics(), Switch[Side]()
         server = InferenceServer(switch, options, metrics, time.time)
         parts = _parts(store, switch, metrics, options)
+        # After that: this may take seconds, and what the options name wrongly is said at once.
+        warm_kernels()
         # What is loaded by now lives as long as the process: no collection has to look at it again.
         gc.freeze()
         asyncio.run(_run(server, listening, parts, options))
