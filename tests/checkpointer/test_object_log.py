@@ -1,9 +1,5 @@
 """The whole log in object stores: the client's memory, and a server that speaks S3."""
 
-import logging
-import urllib.request
-import warnings
-
 import pytest
 from obstore.store import MemoryStore as ObjectMemoryStore
 
@@ -12,21 +8,14 @@ from checkpointer.commit import log_path
 from checkpointer.errors import CommitUnknownError, FencedError, NotCommittedError, OutcomeUnknownError, StoreError
 from checkpointer.object_store import ObjectStore
 from checkpointer.open_store import StoreOptions, open_store
+from tests.s3_server import s3_server
 
 
 @pytest.fixture(scope="module")
 def s3():
-    """A server that speaks S3, with the bucket `models`: (server, endpoint)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from moto.server import ThreadedMotoServer
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/models", method="PUT")).close()
-    yield f"http://{host}:{port}"
-    server.stop()
+    """The endpoint of a server that speaks S3, with the bucket `models`."""
+    with s3_server("models") as endpoint:
+        yield endpoint
 
 
 def open_s3(endpoint, path):

@@ -1,10 +1,7 @@
 """Every `Store` keeps the same promises: a directory, memory, the object-store client's memory, an S3 server."""
 
-import logging
 import os
 import threading
-import urllib.request
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,22 +15,14 @@ from checkpointer.memory_store import MemoryStore
 from checkpointer.object_store import ObjectStore
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
+from tests.s3_server import s3_server
 
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
     """The endpoint of a real server that speaks S3, with the bucket `models`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from moto.server import ThreadedMotoServer
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/models", method="PUT")).close()
-    yield endpoint
-    server.stop()
+    with s3_server("models") as endpoint:
+        yield endpoint
 
 
 def open_s3(endpoint: str, path: Path) -> Store:

@@ -1,8 +1,5 @@
 """The whole loop as processes: on a real Kafka with a crash of everything, and with its model directory in S3."""
 
-import logging
-import urllib.request
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +7,7 @@ import pytest
 
 from tests.conftest import Broker
 from tests.e2e.conftest import Loop, events
+from tests.s3_server import s3_server
 
 ALL = ("trainer", "publisher", "replica")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -50,19 +48,10 @@ def test_loop_goes_on_exactly_once_when_everything_dies(kafka_broker: Broker, ma
 @pytest.fixture
 def s3(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The endpoint of an S3 server with the bucket `models`, and a file with credentials."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from moto.server import ThreadedMotoServer
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/models", method="PUT")).close()
     credentials = tmp_path / "credentials"
     credentials.write_text("key\nsecret\n")
-    yield endpoint, credentials
-    server.stop()
+    with s3_server("models") as endpoint:
+        yield endpoint, credentials
 
 
 def test_loop_lives_in_an_object_store(

@@ -1,8 +1,5 @@
 """Publishing works the same on every store: local, in memory, and S3 by conditional writes."""
 
-import logging
-import urllib.request
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,20 +13,13 @@ from checkpointer.open_store import StoreOptions, open_store
 from publisher.pointer import resume, rollback
 from publisher.retention import Retention
 from publisher.versions import list_versions, read_pointer
+from tests.s3_server import s3_server
 
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from moto.server import ThreadedMotoServer
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/models", method="PUT")).close()
-    yield f"http://{host}:{port}"
-    server.stop()
+    with s3_server("models") as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(params=["local", "memory", "object-memory", "s3"])

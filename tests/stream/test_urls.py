@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
-import urllib.request
-import warnings
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -24,21 +21,14 @@ from stream.parquet import open_parquet
 from stream.source import Source
 from stream.urls import locate
 from stream.writing import write_rows
+from tests.s3_server import s3_server
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The endpoint of a real server that speaks S3, with the bucket `data`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from moto.server import ThreadedMotoServer
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    endpoint = "http://{}:{}".format(*server.get_host_and_port())
-    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/data", method="PUT"), timeout=30).close()
-    yield endpoint
-    server.stop()
+    with s3_server("data") as endpoint:
+        yield endpoint
 
 
 @pytest.fixture
