@@ -28,7 +28,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the process."""
     parser = argparse.ArgumentParser(prog="python -m publisher", description="Publish commits as serving versions.")
-    parser.add_argument("config", help="pipeline configuration, for example examples/demo.config")
+    parser.add_argument("config", help="pipeline configuration, as README.md shows it")
     parser.add_argument("--resume", action="store_true", help="remove the pin of a rollback")
     parser.add_argument("--once", action="store_true", help="publish what is there, then end")
     parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus endpoint; 0: none")

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from benchmarks.broker import two_free_ports
+from benchmarks.faults.processes import Zygote
 from stream.broker import EmbeddedBroker, free_port
 
 # fbgemm's CPU build warns at import that its GPU-only modules are absent; every other warning is an error.
@@ -159,6 +160,13 @@ def embedded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker
     """The embedded broker, one for the session: use topics of your own, never delete one."""
     with EmbeddedBroker(log_path=tmp_path_factory.mktemp("tansu") / "log") as process:
         yield Broker(process.bootstrap)
+
+
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """Starts processes of ours without importing everything again."""
+    with Zygote(tmp_path_factory.mktemp("zygote") / "log") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

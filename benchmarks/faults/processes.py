@@ -40,11 +40,13 @@ class Zygote:
         *,
         log: Path | None = None,
         user: int | None = None,
+        folder: Path | None = None,
     ) -> "Process":
-        """Start one process, as `user` (a uid) if given; what it says goes to `log`, by default the zygote's own."""
+        """Start one process, as `user` (a uid) and in `folder` if given; what it says goes to `log`."""
         where = log or self._log
         request = {"module": module, "arguments": list(arguments), "environment": dict(environment or {})}
-        pid = self.ask({**request, "log": str(where), "user": user})["pid"]
+        place = str(folder) if folder else None
+        pid = self.ask({**request, "log": str(where), "user": user, "folder": place})["pid"]
         if pid is None:
             raise RuntimeError("the zygote started nothing")
         self._running[pid] = Process(zygote=self, pid=pid, log=where)

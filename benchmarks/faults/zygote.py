@@ -1,8 +1,9 @@
 """A process that has imported the trainer, publisher and command line, and forks one of them for each request.
 
 Importing takes seconds, a fork milliseconds: a thousand kills become affordable, each a SIGKILL of a real process.
-JSON lines come in and are answered: {"module", "arguments", "environment", "log", "user"} by {"pid"}, {"poll": pid} by
-{"status"}, null while it runs and negative for signals. A user is a number, null for the zygote's own.
+JSON lines come in and are answered: {"module", "arguments", "environment", "log", "user", "folder"} by {"pid"}, {"poll":
+pid} by {"status"}, null while it runs and negative for signals. A user is a number; it and the folder that the process
+runs in are the zygote's own where they are null.
 """
 
 import importlib
@@ -59,6 +60,8 @@ def _become(request: dict[str, object]) -> None:
     with open(str(request["log"]), "ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
+    if (folder := request.get("folder")) is not None:
+        os.chdir(str(folder))
     if (user := request.get("user")) is not None:
         os.setgroups([])
         os.setgid(int(str(user)))

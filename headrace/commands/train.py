@@ -33,6 +33,11 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.launch import launch
 
     load_checked(args.config, notices=False)
+    return launch(["-m", "trainer", *of_a_rank(args)], nproc=args.nproc, environment=args.environment)
+
+
+def of_a_rank(args: argparse.Namespace) -> list[str]:
+    """What each rank's own command line says."""
     flags = {"--take-over": args.take_over, "--standby": args.standby, "--traceback": args.traceback}
     values = {
         "--threads": args.threads,
@@ -43,4 +48,4 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     }
     options = [flag for flag, wanted in flags.items() if wanted]
     options += [part for flag, value in values.items() if value for part in (flag, str(value))]
-    return launch(["-m", "trainer", args.config, *options], nproc=args.nproc, environment=args.environment)
+    return [args.config, *options]

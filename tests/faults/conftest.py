@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,6 @@ from stream.broker import free_port
 @pytest.fixture(scope="session")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return prepare(tmp_path_factory.mktemp("faults") / "data")
-
-
-@pytest.fixture(scope="session")
-def zygote(stage: Stage) -> Iterator[Zygote]:
-    with Zygote(stage.folder / "log") as running:
-        yield running
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
