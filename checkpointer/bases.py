@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from checkpointer.canonical import Json, encode, seal, unseal
+from checkpointer.chain import list_seqs
 from checkpointer.commit import (
     BASES,
     FORMATS,
@@ -17,6 +18,7 @@ from checkpointer.commit import (
     seq_of,
     to_json,
 )
+from checkpointer.epoch import read_claims
 from checkpointer.errors import ChainError, Flaw, NotFoundError
 from checkpointer.fields import Fields
 from checkpointer.store import Store
@@ -97,3 +99,11 @@ def newest_base(store: Store, until: int) -> Base | None:
     """The newest base at or before commit `until`."""
     seqs = [seq for seq in list_bases(store) if seq <= until]
     return read_base(store, seqs[-1]) if seqs else None
+
+
+def lost_floor(store: Store) -> int:
+    """Where a log whose claims were lost starts: with its first commit (0), or the oldest base from which on it is whole."""
+    seqs = list_seqs(store)
+    if read_claims(store).latest is not None or not seqs or seqs[0] == 1:
+        return 0
+    return min((seq for seq in list_bases(store) if seq >= seqs[0]), default=0)

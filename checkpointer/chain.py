@@ -25,6 +25,18 @@ def read_entry(store: Store, seq: int) -> Commit | None:
     return commit
 
 
+def read_listed(store: Store, seq: int, *, floors: bool = True) -> Commit | None:
+    """An entry that a listing names; None where retention has removed it since, which without `floors` nobody can say.
+
+    Raises ChainError.
+    """
+    entry = read_entry(store, seq)
+    if entry is None and not (floors and seq < read_claims(store).floor):
+        detail = f"{LOG} lists it and there is nothing to read, a broken link perhaps; restore it, or remove the name"
+        raise ChainError(Flaw.MISSING, log_path(seq), detail)
+    return entry
+
+
 def read_counted(store: Store, link: Link) -> Commit:
     """The commit that `link` names. Raises ChainError."""
     commit = read_entry(store, link.seq)
@@ -64,12 +76,28 @@ def following(store: Store, parent: Commit | None) -> Iterator[Commit]:
 
 
 def latest(store: Store) -> Commit | None:
-    """The newest commit that counts, found by listing the log."""
+    """The newest commit that counts, found by listing the log. Raises ChainError where the hint knows a newer one."""
+    found = _newest_listed(store)
+    hint = read_hint(store)
+    if hint is not None and hint.seq > max(found.seq if found else 0, read_claims(store).floor - 1):
+        _refuse_loss(hint, read_entry(store, hint.seq))
+    return found
+
+
+def _newest_listed(store: Store) -> Commit | None:
     for seq in reversed(list_seqs(store)):
-        entry = read_entry(store, seq)
+        entry = read_listed(store, seq)
         if entry and read_claims(store).judge(seq, entry.epoch) is Standing.COUNTS:
             return entry
     return None
+
+
+def _refuse_loss(hint: Link, commit: Commit | None) -> Commit:
+    """The commit that the hint names. Raises ChainError where there is none."""
+    if commit is None:
+        detail = f"{HINT_PATH} names it: commits were lost; restore them, or delete that file to accept the loss"
+        raise ChainError(Flaw.MISSING, log_path(hint.seq), detail)
+    return commit
 
 
 def latest_to_adopt(store: Store, claims: Claims) -> Commit | None:
@@ -78,7 +106,7 @@ def latest_to_adopt(store: Store, claims: Claims) -> Commit | None:
     What they leave undecided may have been reported as durable before anyone claimed, so it is adopted.
     """
     for seq in reversed(list_seqs(store)):
-        entry = read_entry(store, seq)
+        entry = read_listed(store, seq)
         if entry and claims.judge(seq, entry.epoch) is not Standing.VOID:
             return entry
     return None
@@ -99,12 +127,10 @@ def latest_by_hint(store: Store) -> Commit | None:
     """The newest commit that counts, found from the hint where there is one: a few reads instead of a listing."""
     hint = read_hint(store)
     if hint is None:
-        return latest(store)
+        return _newest_listed(store)
     if hint.seq < read_claims(store).floor:
-        return latest(store)  # retention went past the hint, and whatever lies there now is garbage
-    commit = read_entry(store, hint.seq)
-    if commit is None:
-        raise ChainError(Flaw.MISSING, log_path(hint.seq), f"{HINT_PATH} names it; delete that file to accept the loss")
+        return _newest_listed(store)  # retention went past the hint, and whatever lies there now is garbage
+    commit = _refuse_loss(hint, read_entry(store, hint.seq))
     if commit.digest != hint.digest:
         raise ChainError(Flaw.FOREIGN, commit.path, f"it is not the commit that {HINT_PATH} names")
     for child in following(store, commit):

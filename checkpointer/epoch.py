@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from checkpointer.canonical import Json, seal, unseal
-from checkpointer.errors import ConflictError, FencedError, NotFoundError
+from checkpointer.errors import ChainError, ConflictError, FencedError, Flaw, NotFoundError
 from checkpointer.fields import Fields
 from checkpointer.store import Store
 
 EPOCH_PATH = "epoch.json"
 _FORMATS = range(1, 2)
+_REMEDY = "restore it, or stop all trainers of this directory and delete it: the next one makes it anew from the log"
 
 
 class Standing(Enum):
@@ -93,12 +94,17 @@ def read_claims(store: Store) -> Claims:
     return _read(store)[0]
 
 
-def claim_epoch(store: Store, token: str, known: int) -> Claim:
-    """Become the newest producer. `known` is the number of a commit that counts, or 0."""
+def claim_epoch(store: Store, token: str, known: int, *, after: int = 0, floor: int = 0) -> Claim:
+    """Become the newest producer. `known` is the number of a commit that counts, or 0.
+
+    `after`, an epoch below the new one, and `floor` are for a log whose claims were lost.
+    """
     while True:
         claims, old = _read(store)
-        latest = claims.latest
-        claim = Claim(epoch=latest.epoch + 1 if latest else 1, known=known, first=0, token=token)
+        if old is None:
+            claims = Claims(floor=floor)
+        newest = claims.latest.epoch if claims.latest else after
+        claim = Claim(epoch=newest + 1, known=known, first=0, token=token)
         try:
             _swap(store, old, replace(claims, claims=(*claims.claims, claim)), "epoch.claim")
         except ConflictError:
@@ -148,10 +154,19 @@ def _read(store: Store) -> tuple[Claims, bytes | None]:
         data = store.get(EPOCH_PATH)
     except NotFoundError:
         return Claims(), None
+    try:
+        return _parse(data), data
+    except ChainError as error:
+        if error.flaw is Flaw.NEWER_FORMAT:
+            raise
+        raise ChainError(error.flaw, error.path, f"{error.detail}; {_REMEDY}") from None
+
+
+def _parse(data: bytes) -> Claims:
     value, _ = unseal(EPOCH_PATH, data, _FORMATS)
     fields = Fields(EPOCH_PATH, value)
     claims = tuple(Claim.from_json(claim) for claim in fields.objects("claims"))
-    return Claims(claims=claims, floor=fields.integer("floor")), data
+    return Claims(claims=claims, floor=fields.integer("floor"))
 
 
 def _swap(store: Store, old: bytes | None, claims: Claims, point: str) -> None:

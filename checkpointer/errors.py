@@ -33,6 +33,7 @@ class Flaw(StrEnum):
     NEWER_FORMAT = "newer-format"
     WORLD = "mixed-world"
     MALFORMED = "malformed"
+    UNREADABLE = "unreadable"  # the storage does not give it
 
 
 class CheckpointError(Exception):

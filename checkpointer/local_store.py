@@ -238,7 +238,7 @@ class LocalStore:
         check_path(prefix)
         try:
             with os.scandir(self.root / prefix) as entries:
-                return sorted(entry.name for entry in entries if entry.name[0] != "." and entry.is_dir() == folders)
+                return sorted(entry.name for entry in entries if entry.name[0] != "." and _is_folder(entry) == folders)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -259,6 +259,13 @@ def _read(descriptor: int, offset: int, length: int | None) -> bytes:
         parts.append(part)
         offset += len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads nowhere: who reads it is told, and the others are listed
 
 
 def _rename(staged: Path, final: Path, url: str) -> None:

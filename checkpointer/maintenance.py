@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from checkpointer.errors import NoLockError
+from checkpointer.evidence import published_version
 from checkpointer.lock import lock_directory
 from checkpointer.retention import Collected, RetentionOptions, compact_if_due, maintain
 from checkpointer.store import Store
@@ -30,16 +31,3 @@ def maintain_model(
     options = RetentionOptions.of(config)
     published = published_version(store)
     return maintain(store, directory, options, now_ms=now_ms, holder=holder, published=published, compacting=compacting)
-
-
-def published_version(store: Store) -> int | None:
-    """The newest complete version, which is the number of its commit (publisher/FORMAT.md); None: there is none."""
-    folders = {
-        int(name): folder for folder in store.folders("versions") if (name := folder.rsplit("/", 1)[1]).isdigit()
-    }
-    complete = (
-        seq
-        for seq in sorted(folders, reverse=True)
-        if any(entry.path == f"{folders[seq]}/manifest.json" for entry in store.list(folders[seq]))
-    )
-    return next(complete, None)

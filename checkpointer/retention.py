@@ -11,6 +11,7 @@ from checkpointer.bases import Base, list_bases, read_base
 from checkpointer.commit import BASES, LOG, base_path, log_path
 from checkpointer.compact import base_needed, compact, remove_unfinished
 from checkpointer.epoch import change_claims
+from checkpointer.evidence import staged_under
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from checkpointer.lock import maintenance
 from checkpointer.restore import plan
@@ -203,7 +204,8 @@ def _collect_blobs(store: Store, floor: int, faults: FaultPoints) -> int:
     named = {blob.path for blob in entry.blobs} if entry else set()
     removed = 0
     for folder in store.folders(f"{LOG}/blobs"):
-        below = [found.path for found in store.list(folder) if _staged_under(found.path) < floor]
+        staged = [(staged_under(found.path), found.path) for found in store.list(folder)]
+        below = [path for number, path in staged if number is not None and number < floor]
         if not below:
             return removed
         for path in below:
@@ -212,8 +214,3 @@ def _collect_blobs(store: Store, floor: int, faults: FaultPoints) -> int:
                 faults.reached("collect.blob_deleted")
                 removed += 1
     return removed
-
-
-def _staged_under(path: str) -> int:
-    number = path.rsplit("/", 1)[-1][:20]
-    return int(number) if number.isdigit() else 1 << 62

@@ -1,8 +1,8 @@
 """`verify`: read everything, believe nothing, and name every flaw (FORMAT.md, section 7)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -11,8 +11,9 @@ from checkpointer import chain
 from checkpointer.bases import Base, list_bases, read_base
 from checkpointer.commit import START, BlobRef, Commit, Part, Role, base_path, log_path
 from checkpointer.compact import prove
-from checkpointer.epoch import Standing, read_claims
-from checkpointer.errors import ChainError, Flaw
+from checkpointer.epoch import EPOCH_PATH, Claims, Standing, read_claims
+from checkpointer.errors import ChainError, Flaw, StoreError
+from checkpointer.evidence import Evidence, gather, lost
 from checkpointer.restore import ahead
 from checkpointer.store import Store
 
@@ -32,13 +33,18 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
-    """What was read and what is wrong with it. `void` entries of fenced producers are no flaw."""
+    """What was read and what is wrong with it.
+
+    No flaws are `void` entries of fenced producers, and `staged`, the number of a commit that has blobs and no manifest
+    (0: none): a trainer at work has one, one that was killed leaves one, and a lost manifest leaves the same.
+    """
 
     first: int
     last: int
     commits: int
     bases: int
     void: tuple[int, ...]
+    staged: int
     bytes: int
     findings: tuple[Finding, ...]
 
@@ -48,10 +54,11 @@ class Verification:
         return not self.findings
 
 
-class _Findings:
+class Findings:
     """Collects flaws so that one does not hide the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str) -> None:
+        self._url = url
         self.found: list[Finding] = []
 
     def attempt(self, action: Callable[[], T]) -> T | None:
@@ -60,7 +67,9 @@ class _Findings:
             return action()
         except ChainError as error:
             self.add(error)
-            return None
+        except StoreError as error:
+            self.add(ChainError(Flaw.UNREADABLE, self._url, str(error)))
+        return None
 
     def add(self, error: ChainError) -> None:
         """Keep a flaw, once."""
@@ -69,53 +78,83 @@ class _Findings:
             self.found.append(finding)
 
 
-def verify(store: Store) -> Verification:
-    """Check every manifest, every link, every byte of every blob, and every base against its digest."""
-    findings = _Findings()
-    commits, void = _read_log(store, findings)
-    bases = _read_bases(store, findings)
-    _check_start(commits, bases, read_claims(store).floor, findings)
-    hint = chain.read_hint(store)
-    if hint is not None and hint.seq > max(commits, default=0):
-        findings.add(ChainError(Flaw.MISSING, log_path(hint.seq), f"{chain.HINT_PATH} names it"))
+@dataclass(kw_only=True, slots=True)
+class _Log:
+    """What the log holds: every number that is listed, and the entries that could be read."""
+
+    seqs: Sequence[int]
+    commits: dict[int, Commit] = field(default_factory=dict)
+    void: list[int] = field(default_factory=list)
+
+
+def verify(store: Store, named: Sequence[Evidence] = ()) -> Verification:
+    """Check every manifest, every link, every byte of every blob, and every base against its digest.
+
+    `named` are commits that the caller knows to have been there.
+    """
+    findings = Findings(store.url)
+    claims = findings.attempt(lambda: read_claims(store))
+    evidence, staged = gather(store, claims, findings)
+    listed = findings.attempt(lambda: chain.list_seqs(store)) or []
+    # Retention may have gone on meanwhile: what is below the floor of now need not be whole.
+    claims = findings.attempt(lambda: read_claims(store)) or claims
+    log = _read_log(store, listed, claims, findings)
+    base_seqs = findings.attempt(lambda: list_bases(store)) or []
+    bases = _read_bases(store, base_seqs, findings)
+    _check_start(log, base_seqs, claims, findings)
+    if log.seqs or staged or claims is None or claims.latest:  # else there never was a log: an exported model
+        _check_end(store, log, [*evidence, *named], findings)
     for base in bases.values():
-        if base.seq in commits:
-            findings.attempt(partial(base.check, commits[base.seq].link))
+        if base.seq in log.commits:
+            findings.attempt(partial(base.check, log.commits[base.seq].link))
+    last = max(log.seqs, default=0)
     return Verification(
-        first=min(commits, default=0),
-        last=max(commits, default=0),
-        commits=len(commits),
+        first=min(log.commits, default=0),
+        last=max(log.commits, default=0),
+        commits=len(log.commits),
         bases=len(bases),
-        void=tuple(void),
-        bytes=sum(commit.bytes for commit in commits.values()) + sum(base.bytes for base in bases.values()),
+        void=tuple(log.void),
+        staged=staged if staged > last else 0,
+        bytes=sum(commit.bytes for commit in log.commits.values()) + sum(base.bytes for base in bases.values()),
         findings=tuple(findings.found),
     )
 
 
-def _read_log(store: Store, findings: _Findings) -> tuple[dict[int, Commit], list[int]]:
-    commits: dict[int, Commit] = {}
-    void: list[int] = []
+def _read_log(store: Store, listed: Sequence[int], claims: Claims | None, findings: Findings) -> _Log:
+    log = _Log(seqs=[seq for seq in listed if claims is None or seq >= claims.floor])
     previous: Commit | None = None
-    broken = False  # the entry before is unreadable: what comes after cannot be compared with it
-    for seq in chain.live_seqs(store):
-        entry = findings.attempt(partial(chain.read_entry, store, seq))
+    linked = True  # the entry before could be read: what comes now can be compared with it
+    for place, seq in enumerate(log.seqs):
+        if place and seq > log.seqs[place - 1] + 1:
+            findings.add(_gap(log.seqs[place - 1] + 1, seq - 1))
+            linked = False
+        entry = findings.attempt(partial(chain.read_listed, store, seq, floors=claims is not None))
         if entry is None:
-            broken = True
+            linked = False
             continue
-        if read_claims(store).judge(seq, entry.epoch) is not Standing.COUNTS:
-            void.append(seq)
+        if claims is None:
+            # Nobody can say what counts; a parent that is there must be the one that its child names all the same.
+            previous = log.commits.get(entry.parent.seq)
+            linked = previous is not None or entry.parent == START
+        elif (findings.attempt(lambda: read_claims(store)) or claims).judge(seq, entry.epoch) is not Standing.COUNTS:
+            log.void.append(seq)
             continue
-        if not broken and (previous is not None or entry.parent == START):
+        if linked and (previous is not None or entry.parent == START):
             findings.attempt(partial(chain.check_child, previous, entry))
         _check_parts(store, entry.parts(*Role), findings)
-        commits[seq] = previous = entry
-        broken = False
-    return commits, void
+        log.commits[seq] = previous = entry
+        linked = True
+    return log
 
 
-def _read_bases(store: Store, findings: _Findings) -> dict[int, Base]:
+def _gap(first: int, last: int) -> ChainError:
+    upto = f", nor are those up to {last}" if last > first else ""
+    return ChainError(Flaw.MISSING, log_path(first), f"it is not there{upto}, but later commits are")
+
+
+def _read_bases(store: Store, seqs: Sequence[int], findings: Findings) -> dict[int, Base]:
     bases: dict[int, Base] = {}
-    for seq in list_bases(store):
+    for seq in seqs:
         base = findings.attempt(partial(read_base, store, seq))
         if base is None:
             continue
@@ -125,7 +164,7 @@ def _read_bases(store: Store, findings: _Findings) -> dict[int, Base]:
     return bases
 
 
-def _check_parts(store: Store, parts: Iterable[tuple[BlobRef, Part]], findings: _Findings) -> bool:
+def _check_parts(store: Store, parts: Iterable[tuple[BlobRef, Part]], findings: Findings) -> bool:
     with ThreadPoolExecutor(_PARTS_AHEAD, "verify") as pool:
         flaws = [flaw for flaw in ahead(pool, partial(_flaw, store), parts, _PARTS_AHEAD) if flaw is not None]
     for flaw in flaws:
@@ -144,17 +183,32 @@ def _flaw(store: Store, found: tuple[BlobRef, Part]) -> ChainError | None:
             blobs.read_stream(store, blob, part)
     except ChainError as error:
         return error
+    except StoreError as error:
+        return ChainError(Flaw.UNREADABLE, blob.path, str(error))
     return None
 
 
-def _check_start(commits: dict[int, Commit], bases: dict[int, Base], floor: int, findings: _Findings) -> None:
+def _check_start(log: _Log, bases: Sequence[int], claims: Claims | None, findings: Findings) -> None:
     """The log must start with the first commit, or at the floor with a base there."""
-    if not commits:
+    if not log.seqs:
         return
-    first = commits[min(commits)]
-    if floor == 0 and first.parent != START:
-        findings.add(ChainError(Flaw.MISSING, log_path(first.parent.seq), f"commit {first.seq} names it as its parent"))
-    if floor and first.seq != floor:
+    first = log.seqs[0]
+    floor = claims.floor if claims else first if first in bases else 0
+    if claims and claims.latest is None:
+        findings.add(ChainError(Flaw.MISSING, EPOCH_PATH, "whoever writes a log claims it there first"))
+    if floor == 0 and first in log.commits and (parent := log.commits[first].parent) != START:
+        findings.add(ChainError(Flaw.MISSING, log_path(parent.seq), f"commit {first} names it as its parent"))
+    if floor and first != floor:
         findings.add(ChainError(Flaw.MISSING, log_path(floor), "the log starts with it"))
     if floor and floor not in bases:
         findings.add(ChainError(Flaw.MISSING, base_path(floor), "the log starts there"))
+
+
+def _check_end(store: Store, log: _Log, evidence: list[Evidence], findings: Findings) -> None:
+    """The newest commits must not be missing, nor be others than those that readers start from."""
+    for one in lost(evidence, max(log.seqs, default=0)):
+        findings.add(ChainError(Flaw.MISSING, log_path(one.seq), one.witness))
+    hint = findings.attempt(lambda: chain.read_hint(store))
+    commit = log.commits.get(hint.seq) if hint else None
+    if hint and commit and commit.digest != hint.digest:
+        findings.add(ChainError(Flaw.FOREIGN, commit.path, f"it is not the commit that {chain.HINT_PATH} names"))

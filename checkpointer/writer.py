@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from checkpointer import blob as blobs
 from checkpointer import chain
+from checkpointer.bases import lost_floor
 from checkpointer.canonical import sha256
 from checkpointer.commit import LOG, START, BlobRef, Commit, Kind, Link, from_bytes, log_path, to_bytes
 from checkpointer.epoch import Claim, Standing, claim_epoch, read_claims, seal_claim, still_latest
@@ -108,7 +109,8 @@ class Writer:
         1. claim a newer epoch  2. read what counts  3. say from where on older epochs are void
         """
         known = chain.latest(store)
-        claim = claim_epoch(store, options.token, known.seq if known else 0)
+        after, floor = (known.epoch, lost_floor(store)) if known else (0, 0)
+        claim = claim_epoch(store, options.token, known.seq if known else 0, after=after, floor=floor)
         head = chain.latest_to_adopt(store, read_claims(store).before(claim.epoch))
         claim = seal_claim(store, claim, (head.seq if head else 0) + 1)
         if head:

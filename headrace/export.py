@@ -14,7 +14,9 @@ from checkpointer.log import CommitLog
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.rows import TableRows
 from headrace.errors import UsageError
+from headrace.export_files import with_files_of_its_own, write_files
 from headrace.parquet_file import write_whole
+from protos.load import format_config
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.publish_pb2 import AOT_INDUCTOR, TORCH_SCRIPT
 from publisher.contract import Contract, served_state
@@ -40,7 +42,8 @@ def export_commit(config: EasyRecConfig, folder: Path, *, seq: int | None, runti
 
     `tables/NAME.parquet` holds ids (raw ids of a zero-collision table, else row numbers) and float32 rows, ascending;
     `dense.safetensors` the dense weights; `dense.RUNTIME` the compiled dense half, one float32 tensor per group in the
-    order of `layout.json`; `pipeline.config` the configuration.
+    order of `layout.json`; `pipeline.config` the configuration, and `files/` what its features read, by names that are
+    relative to `folder`.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; give a new folder")
@@ -53,14 +56,16 @@ def export_commit(config: EasyRecConfig, folder: Path, *, seq: int | None, runti
         raise ContractError(
             f"commit {state.commit.seq} was trained under another configuration; export it with its own"
         )
+    moved, files = with_files_of_its_own(config, contract)
     folder.mkdir(parents=True, exist_ok=True)
+    write_files(files, folder)
     tables, rows = _write_tables(state.tables, folder / "tables")
     save_file(served_state(state.dense), folder / "dense.safetensors")
     with tempfile.TemporaryDirectory() as scratch:
         compiled = compile_dense(runtime, build_dense_half(config), contract.widths, Path(scratch))
     (folder / f"dense.{runtime}").write_bytes(compiled)
     (folder / "layout.json").write_bytes(contract.layout)
-    (folder / "pipeline.config").write_bytes(contract.config)
+    (folder / "pipeline.config").write_text(format_config(moved), encoding="utf-8")
     return Exported(seq=state.commit.seq, tables=tables, rows=rows)
 
 

@@ -24,17 +24,18 @@ def no_commits(url: str) -> UsageError:
 
 
 def await_model_dir(args: argparse.Namespace) -> Store:
-    """The same for a process that waits until the directory is made; UsageError where nobody can make it.
+    """The same for a process that waits until the directory is made; UsageError where nobody is likely to make it.
 
-    OSError where it is there and cannot be read.
+    A trainer makes a relative path with its parents, an absolute one is rather a mount that is not there. OSError where
+    the directory is there and cannot be read.
     """
     url = args.model_dir
     if _is_local(url):
         path = Path(url)
         if path.exists():
             os.scandir(path).close()
-        elif not path.absolute().parent.is_dir():
-            raise UsageError(f"{url} cannot come to be: {path.absolute().parent} is no directory; correct the path")
+        elif path.is_absolute() and not path.parent.is_dir():
+            raise UsageError(f"{url} cannot come to be: {path.parent} is no directory; correct the path")
     return _open(args)
 
 

@@ -3,7 +3,8 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_family, positive_number
+from headrace.commands.parsing import Commands, add_command, add_device, add_family, positive_number
+from protos.dispositions import Report
 
 
 def add(commands: Commands) -> None:
@@ -20,6 +21,7 @@ def add(commands: Commands) -> None:
     check.add_argument(
         "--events-per-second", type=positive_number, default=1000.0, help="expected traffic (default: 1000)"
     )
+    add_device(check, "the device that will train")
     schema = add_command(
         family,
         "schema",
@@ -38,22 +40,30 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
 
     config = load_config(args.config)
     report = check(config)
+    if report.errors:
+        _write(report, out)
+        out.write(f"{args.config}: {len(report.errors)} error(s), {len(report.notices)} notice(s)\n")
+        return 2
+    # These bring torch, which takes seconds: errors are told before. Features read their files, which may be amiss too.
+    from features import create_features, refuse_misfits
+    from headrace.estimate import estimate
+    from trainer.devices import Machine, choose
+
+    device = choose(args.device, Machine.found()).type
+    report = check(config, device=device)
+    _write(report, out)
+    refuse_misfits(create_features(config), config.data_config)
+    found = estimate(config, events_per_second=args.events_per_second)
+    out.write(f"{args.config}: ok for training on {device}, {len(report.notices)} notice(s)\n")
+    out.write(found.text())
+    return 0
+
+
+def _write(report: Report, out: TextIO) -> None:
     for error in report.errors:
         out.write(f"error   {error}\n")
     for notice in report.notices:
         out.write(f"notice  {notice}\n")
-    if report.errors:
-        out.write(f"{args.config}: {len(report.errors)} error(s), {len(report.notices)} notice(s)\n")
-        return 2
-    # Features bring torch, which takes seconds: errors are told before. They read their files, which may be amiss too.
-    from features import create_features, refuse_misfits
-    from headrace.estimate import estimate
-
-    refuse_misfits(create_features(config), config.data_config)
-    found = estimate(config, events_per_second=args.events_per_second)
-    out.write(f"{args.config}: ok, {len(report.notices)} notice(s)\n")
-    out.write(found.text())
-    return 0
 
 
 def run_schema(args: argparse.Namespace, out: TextIO) -> int:

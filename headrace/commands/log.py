@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from checkpointer.commit import Commit
     from checkpointer.inspect import Span
     from checkpointer.store import Store
+    from checkpointer.verify import Verification
 
 SERVED = "served"
 
@@ -32,7 +33,8 @@ def add(commands: Commands) -> None:
         family,
         "verify",
         run_verify,
-        summary="read everything that counts and check every digest; exit code 1 and a line for each flaw",
+        summary="read everything that counts and check every digest; exit code 1 and a line for each flaw, also of "
+        "the pointer, the pin and the manifests of served versions",
         example="headrace log verify runs/model",
     )
     compact = add_command(
@@ -113,19 +115,19 @@ def run_verify(args: argparse.Namespace, out: TextIO) -> int:
     """Verify the log."""
     from dataclasses import asdict
 
-    from checkpointer.verify import verify
     from headrace.model_dir import no_commits, open_model_dir
+    from headrace.verify import verify_model
 
-    found = verify(open_model_dir(args))
-    if found.sound and not found.commits:
+    found = verify_model(open_model_dir(args))
+    flaws = found.flaws
+    if not flaws and not found.log.commits:
         raise no_commits(args.model_dir)
     if args.json:
-        out.write(json.dumps(asdict(found), indent=2) + "\n")
+        out.write(json.dumps({**asdict(found.log), "findings": [asdict(flaw) for flaw in flaws]}, indent=2) + "\n")
     else:
-        out.writelines(f"{flaw.flaw.value:12} {flaw.path}: {flaw.detail}\n" for flaw in found.findings)
-        read = f"{found.commits} commits, {found.bases} compacted bases, {found.bytes} bytes"
-        out.write(f"{read}: {'sound' if found.sound else f'{len(found.findings)} flaws'}\n")
-    return 0 if found.sound else 1
+        out.writelines(f"{flaw.flaw:12} {flaw.path}: {flaw.detail}\n" for flaw in flaws)
+        out.write(f"{_read(found.log)}: {'sound' if not flaws else f'{len(flaws)} flaws'}\n")
+    return 0 if not flaws else 1
 
 
 def run_compact(args: argparse.Namespace, out: TextIO) -> int:
@@ -152,6 +154,11 @@ def run_revert(args: argparse.Namespace, out: TextIO) -> int:
     commit = revert_to(open_model_dir(args), args.seq, from_now=args.from_now)
     out.write(f"commit {commit.seq} is commit {args.seq} again, on chain {commit.chain}; training goes on from it\n")
     return 0
+
+
+def _read(log: "Verification") -> str:
+    staged = f", commit {log.staged} staged but without a manifest (at work, killed, or lost)" if log.staged else ""
+    return f"{log.commits} commits, {log.bases} compacted bases, {log.bytes} bytes{staged}"
 
 
 def _number_or_served(text: str) -> int | str:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least
+from headrace.commands.parsing import Commands, add_command, add_device, at_least
 
 _RUNTIMES = ("aot_inductor", "torch_script")
 
@@ -36,6 +36,8 @@ def add(commands: Commands) -> None:
     export.add_argument(
         "--plain", action="store_true", help="files for other programs: Parquet tables, safetensors, the compiled half"
     )
+    for parser in (evaluate, predict):
+        add_device(parser, "where to compute")
     for parser in (evaluate, predict, export):
         parser.add_argument("config", metavar="CONFIG")
         parser.add_argument("--seq", type=at_least(1), help="the commit (default: the newest)")
@@ -73,10 +75,13 @@ def _add_predict(commands: Commands) -> argparse.ArgumentParser:
 def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
     """Print the metrics."""
     from headrace.checked import load_checked, reading_from
+    from trainer.devices import Machine, choose
     from trainer.evaluate import evaluate
 
-    config = load_checked(args.config)
-    result = evaluate(reading_from(config, args.input or config.eval_input_path), path=args.input, seq=args.seq)
+    device = choose(args.device, Machine.found())
+    config = load_checked(args.config, device=device.type)
+    config = reading_from(config, args.input or config.eval_input_path)
+    result = evaluate(config, path=args.input, seq=args.seq, device=device)
     shown = {"commit": result.commit, "rows": result.rows, "rejected": result.rejected, **result.metrics}
     if args.json:
         out.write(json.dumps(shown, indent=2) + "\n")
@@ -89,9 +94,11 @@ def run_predict(args: argparse.Namespace, out: TextIO) -> int:
     """Write the predictions."""
     from headrace.checked import load_checked, reading_from
     from stream.writing import write_rows
+    from trainer.devices import Machine, choose
     from trainer.evaluate import predict
 
-    config = reading_from(load_checked(args.config), args.input)
+    device = choose(args.device, Machine.found())
+    config = reading_from(load_checked(args.config, device=device.type), args.input)
     batches = predict(
         config,
         path=args.input,
@@ -99,6 +106,7 @@ def run_predict(args: argparse.Namespace, out: TextIO) -> int:
         reserved=_names(args.reserve),
         explain=args.features,
         seq=args.seq,
+        device=device,
     )
     rows = write_rows(args.output, batches, config, args.format)
     out.write(f"wrote {rows} rows to {args.output}\n")

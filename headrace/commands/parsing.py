@@ -41,6 +41,16 @@ def add_model_dir(parser: argparse.ArgumentParser) -> None:
     s3.add_argument("--s3-allow-http", action="store_true")
 
 
+def add_device(parser: argparse.ArgumentParser, what: str) -> None:
+    """The option --device of a command that computes with a model."""
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help=f"{what} (default: CUDA where this machine has it)",
+    )
+
+
 def at_least(least: int) -> Callable[[str], int]:
     """An argument type: a whole number of `least` or more."""
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least, port
+from headrace.commands.parsing import Commands, add_command, add_device, at_least, port
 
 
 def add(commands: Commands) -> None:
@@ -18,6 +18,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("config", metavar="CONFIG")
     parser.add_argument("--nproc", type=at_least(1), default=1, help="ranks on this machine (default: 1)")
     parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
+    add_device(parser, "where to train; each rank has a GPU of its own")
     parser.add_argument("--threads", type=at_least(1), metavar="N", help="of each rank (default: cores / ranks)")
     parser.add_argument("--metrics-port", type=port, default=0, help="Prometheus; rank n adds n (default: none)")
     parser.add_argument("--metrics-host", metavar="ADDRESS", help="what it listens on (default: loopback)")
@@ -40,6 +41,7 @@ def of_a_rank(args: argparse.Namespace) -> list[str]:
     """What each rank's own command line says."""
     flags = {"--take-over": args.take_over, "--standby": args.standby, "--traceback": args.traceback}
     values = {
+        "--device": args.device,
         "--threads": args.threads,
         "--metrics-port": args.metrics_port,
         "--metrics-host": args.metrics_host,

@@ -22,8 +22,8 @@ from checkpointer import (
     verify,
 )
 from checkpointer.commit import START, log_path
-from checkpointer.epoch import Claim, Claims, Standing, claim_epoch, read_claims, seal_claim
-from checkpointer.errors import CheckpointError, CommitUnknownError, FencedError, NotCommittedError
+from checkpointer.epoch import EPOCH_PATH, Claim, Claims, Standing, claim_epoch, read_claims, seal_claim
+from checkpointer.errors import ChainError, CheckpointError, CommitUnknownError, FencedError, NotCommittedError
 from checkpointer.memory_store import MemoryStore
 
 
@@ -291,3 +291,25 @@ def test_racing_threads_have_one_history(kit):
         history = {(commit.seq, commit.epoch) for commit in CommitLog(store).commits()}
         assert set(durable) <= history
         assert verify(store).sound
+
+
+def test_lost_claims_are_made_anew_from_the_log(store, kit):
+    for token in ("a", "b"):
+        trainer = kit.toy(store, kit.options(token))
+        for step in range(4):
+            trainer.commit([kit.rows([step], step)])
+    for seq in (2, 5):
+        compact(store, seq)
+    collect_garbage(store, RetentionOptions(keep_bases=1, keep_log_ms=0), now_ms=1 << 50)
+    store.delete(EPOCH_PATH)
+    later = Writer.open(store, kit.options("c"))
+    claims = read_claims(store)
+    assert (later.epoch, later.next_seq, claims.floor) == (3, 9, 5)
+    assert verify(store).sound and CommitLog(store).restore().commit.seq == 8
+
+
+def test_broken_claims_tell_the_remedy(store, kit):
+    kit.filled(store)
+    store.overwrite(EPOCH_PATH, b"{")
+    with pytest.raises(ChainError, match="stop all trainers of this directory and delete it"):
+        Writer.open(store, kit.options("later"))

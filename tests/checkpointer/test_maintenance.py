@@ -7,8 +7,9 @@ import pytest
 from checkpointer.bases import list_bases
 from checkpointer.chain import list_seqs
 from checkpointer.errors import NoLockError
+from checkpointer.evidence import published_version
 from checkpointer.local_store import LocalStore
-from checkpointer.maintenance import maintain_model, published_version
+from checkpointer.maintenance import maintain_model
 from checkpointer.memory_store import MemoryStore
 from checkpointer.retention import compact_newest
 from checkpointer.store import Store

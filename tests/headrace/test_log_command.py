@@ -9,6 +9,8 @@ import pytest
 
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
+from publisher.codec import encode_pin
+from publisher.manifest import Pin
 
 
 def test_log_ls_lists_the_commits(headrace: Callable[..., Any], model_dir: Path) -> None:
@@ -71,6 +73,32 @@ def test_log_verify_is_sound_until_a_bit_flips(headrace: Callable[..., Any], mod
     assert ran.code == 1
     assert json.loads(ran.out)["findings"][0]["flaw"] == "altered"
     assert "1 flaws" in headrace("log", "verify", model_dir).out
+
+
+def test_log_verify_names_what_is_broken_beside_the_log_too(headrace: Callable[..., Any], model_dir: Path) -> None:
+    (model_dir / "epoch.json").write_bytes(b"")
+    (model_dir / "current.json").write_bytes(b'{"format"')
+    (model_dir / "pin.json").write_bytes(encode_pin(Pin(version=9, pinned_ms=1)))
+    (model_dir / "versions" / f"{7:020d}").mkdir(parents=True)
+    (model_dir / "versions" / f"{7:020d}" / "manifest.json").write_bytes(b"[]")
+    ran = headrace("log", "verify", model_dir)
+    assert ran.code == 1
+    assert [tuple(line.split()[:2]) for line in ran.out.splitlines()[:-1]] == [
+        ("truncated", "epoch.json:"),
+        ("missing", "log/00000000000000000007.json:"),
+        ("missing", "log/00000000000000000009.json:"),
+        ("corrupt", "current.json:"),
+        ("missing", "versions/00000000000000000009/manifest.json:"),
+        ("format", "versions/00000000000000000007/manifest.json:"),
+    ]
+    found = json.loads(headrace("log", "verify", model_dir, "--json").out)
+    assert len(found["findings"]) == 6 and found["commits"] == 3
+
+
+def test_log_verify_tells_of_a_commit_that_is_only_staged(headrace: Callable[..., Any], model_dir: Path) -> None:
+    (model_dir / "log" / f"{3:020d}.json").unlink()
+    ran = headrace("log", "verify", model_dir)
+    assert ran.code == 0 and "commit 3 staged but without a manifest (at work, killed, or lost): sound" in ran.out
 
 
 def test_log_compact_writes_a_base(headrace: Callable[..., Any], model_dir: Path) -> None:
