@@ -102,7 +102,7 @@ def newest_base(store: Store, until: int) -> Base | None:
 
 
 def lost_floor(store: Store) -> int:
-    """Where a log whose claims were lost starts: with its first commit (0), or the oldest base from which on it is whole."""
+    """Where a log whose claims were lost starts: with its first commit (0), or the oldest base it still reaches."""
     seqs = list_seqs(store)
     if read_claims(store).latest is not None or not seqs or seqs[0] == 1:
         return 0
