@@ -16,14 +16,23 @@ from recmodels.errors import ShardingError
 from recmodels.layout import Layout, TableSpec
 from recmodels.zch.arena import bucket_count
 from recmodels.zch.collection import TrackedSharder
+from recmodels.zch.host_lookup import HostLookup
+from recmodels.zch.lookup import LookupFactory
 
 _SUPPORTED = ("table_wise", "row_wise")
 _RESERVED = 0.15
 
 
-def sharders() -> list[ModuleSharder[Any]]:
+def sharders(lookup_of: LookupFactory) -> list[ModuleSharder[Any]]:
     """The sharders of every collection that an EmbeddingGroup holds."""
-    return [TrackedSharder(fused_params={})]
+    return [TrackedSharder(lookup_of)]
+
+
+def lookup_for(device: torch.device) -> LookupFactory:
+    """What looks rows up on a device."""
+    if device.type == "cpu":
+        return HostLookup
+    raise ShardingError(f"tables on {device.type} come later: train on cpu")
 
 
 def constraints(
@@ -70,10 +79,13 @@ def shard(
     process_group: dist.ProcessGroup,
     device: torch.device,
     global_sharding_types: Sequence[str] = (),
+    lookup_of: LookupFactory | None = None,
 ) -> DistributedModelParallel:
-    """Plan on rank 0 and wrap; call `apply_optimizer_in_backward` on the model's tables before."""
-    if device.type != "cpu":
-        raise ShardingError(f"tables on {device.type} come later: train on cpu")
+    """Plan on rank 0 and wrap; call `apply_optimizer_in_backward` on the model's tables before.
+
+    Rows are looked up by what fits the device, unless `lookup_of` makes something else.
+    """
+    lookup_of = lookup_of or lookup_for(device)
     world_size = dist.get_world_size(process_group)
     planner = EmbeddingShardingPlanner(
         topology=Topology(world_size=world_size, local_world_size=world_size, compute_device=device.type),
@@ -81,7 +93,7 @@ def shard(
         # The default reservation guesses the dense part's size, and warns that it does so badly.
         storage_reservation=FixedPercentageStorageReservation(percentage=_RESERVED),
     )
-    chosen = sharders()
+    chosen = sharders(lookup_of)
     plan = _plan_on_rank_0(planner, model, chosen, process_group)
     env = ShardingEnv.from_process_group(process_group)
     return DistributedModelParallel(model, env=env, device=device, plan=plan, sharders=chosen)

@@ -24,7 +24,7 @@ from recmodels.zch.arena import (
     UNADMITTED,
 )
 from recmodels.zch.collection import ShardedTrackedCollection
-from recmodels.zch.lookup import RemappedLookup
+from recmodels.zch.lookup import Lookup
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +49,7 @@ class TableFigures:
 class ShardedTables:
     """Touched rows, sealing and loading of every table shard of this rank; one commit is in flight at a time."""
 
-    def __init__(self, lookups: Sequence[RemappedLookup], layout: Layout) -> None:
+    def __init__(self, lookups: Sequence[Lookup], layout: Layout) -> None:
         self._lookups = tuple(lookups)
         self._sealed = tuple(SealedLookup(lookup) for lookup in lookups)
         self._specs = {table.name: table for table in layout.tables}
@@ -136,10 +136,10 @@ class ShardedTables:
         self._in_flight = False
 
 
-def _figures(lookup: RemappedLookup) -> Iterable[TableFigures]:
-    arena = lookup.arena
-    for number, shard in enumerate(arena.shards):
-        p, counts = arena.params[number], arena.figures[number]
+def _figures(lookup: Lookup) -> Iterable[TableFigures]:
+    book = lookup.book
+    for number, shard in enumerate(book.shards):
+        p, counts = book.params[number], book.figures[number]
         mapped = p[KIND] != DIRECT
         yield TableFigures(
             table=shard.table.name,

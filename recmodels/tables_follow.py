@@ -8,9 +8,8 @@ from checkpointer.rows import TableRows
 from recmodels.errors import TableRowsError
 from recmodels.layout import TableSpec
 from recmodels.tables_load import Parts, refuse_foreign
-from recmodels.tables_load_sorted import write_rows
 from recmodels.tables_seal import SealedLookup, counter_rows
-from recmodels.zch.arena import ADMIT, COUNTER_BASE, DIRECT, ENTRY_BASE, FIRST_ROW, KIND, ROWS, SIZE
+from recmodels.zch.arena import ADMIT, COUNTER_BASE, DIRECT, FIRST_ROW, KIND, SIZE
 from recmodels.zch.following import follow_counters, follow_rows
 
 
@@ -20,8 +19,9 @@ def in_place(lookups: Iterable[SealedLookup]) -> bool:
     Sorted maps have their order beside the rows and never count as in place.
     """
     for lookup in (sealed.lookup for sealed in lookups):
-        arena = lookup.arena
-        if lookup.sorted or lookup.evicted or lookup.dropped or arena.touched.any() or arena.counter_touched.any():
+        if lookup.sorted or lookup.evicted or lookup.dropped:
+            return False
+        if lookup.any_marked() or lookup.book.counter_touched.any():
             return False
     return True
 
@@ -31,7 +31,7 @@ def follow(tables: Mapping[str, TableSpec], lookups: Sequence[SealedLookup], row
     owners = {
         shard.table.name: (lookup, number)
         for lookup in lookups
-        for number, shard in enumerate(lookup.lookup.arena.shards)
+        for number, shard in enumerate(lookup.lookup.book.shards)
     }
     found: dict[tuple[str, str], Parts] = {}
     for part in rows:
@@ -40,29 +40,29 @@ def follow(tables: Mapping[str, TableSpec], lookups: Sequence[SealedLookup], row
         refuse_foreign(part, tables[part.table])
         if part.table in owners:
             lookup, number = owners[part.table]
-            found.setdefault(part.key, Parts()).add(part, lookup.lookup.arena.params[number])
+            found.setdefault(part.key, Parts()).add(part, lookup.lookup.book.params[number])
     return all(_follow_shard(*owners[table], kind, parts) for (table, kind), parts in found.items())
 
 
 def _follow_shard(sealed: SealedLookup, number: int, kind: str, parts: Parts) -> bool:
-    lookup, arena = sealed.lookup, sealed.lookup.arena
-    p = arena.params[number]
+    lookup, book = sealed.lookup, sealed.lookup.book
+    p = book.params[number]
     ids, slots, columns = parts.joined()
     deleted = np.concatenate(parts.deleted)
     if kind == "admission":
         own = slice(int(p[COUNTER_BASE]), int(p[COUNTER_BASE]) + counter_rows(p))
         counts = columns["count"].astype(np.int64) if len(ids) else ids
-        return bool(p[ADMIT] > 1) and follow_counters(ids, slots, counts, deleted, p, arena.counters[own])
+        return bool(p[ADMIT] > 1) and follow_counters(ids, slots, counts, deleted, p, book.counters[own])
     rows = slots - p[FIRST_ROW]
     if p[KIND] != DIRECT:
         if len(ids) and "last_seen_ms" not in columns:
-            raise TableRowsError(f"table {arena.shards[number].table.name!r}: the log has no last_seen_ms of its rows")
+            raise TableRowsError(f"table {book.shards[number].table.name!r}: the log has no last_seen_ms of its rows")
         seen = columns["last_seen_ms"].astype(np.int64) if len(ids) else ids
-        entries = arena.entries[p[ENTRY_BASE] : p[ENTRY_BASE] + p[ROWS]]
-        fresh = follow_rows(ids, rows, seen, deleted, p, entries)
+        with lookup.entries(number) as entries:
+            fresh = follow_rows(ids, rows, seen, deleted, p, entries)
         if fresh < 0:
             return False
-        arena.figures[number, SIZE] += fresh
+        book.figures[number, SIZE] += fresh
     if len(ids):
-        write_rows(lookup, number, rows, columns)
+        lookup.write_rows(number, rows, columns)
     return not (p[KIND] == DIRECT and len(deleted))

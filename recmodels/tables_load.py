@@ -8,7 +8,7 @@ import numpy as np
 from checkpointer.rows import TableRows
 from recmodels.errors import TableRowsError
 from recmodels.layout import TableSpec
-from recmodels.tables_load_sorted import load_sorted, write_rows
+from recmodels.tables_load_sorted import load_sorted
 from recmodels.tables_seal import SealedLookup, counter_rows
 from recmodels.zch import placing
 from recmodels.zch.arena import (
@@ -17,7 +17,6 @@ from recmodels.zch.arena import (
     COUNTER_BASE,
     DIRECT,
     EMPTY,
-    ENTRY_BASE,
     EVICTIONS,
     FIRST_BUCKET,
     FIRST_ROW,
@@ -66,7 +65,7 @@ class Loader:
         self._owners = {
             shard.table.name: (lookup, number)
             for lookup in lookups
-            for number, shard in enumerate(lookup.lookup.arena.shards)
+            for number, shard in enumerate(lookup.lookup.book.shards)
         }
         self._parts: dict[tuple[str, str], Parts] = {}
 
@@ -87,7 +86,7 @@ class Loader:
             return
         lookup, number = self._owners[rows.table]
         parts = self._parts.setdefault((rows.table, rows.kind), Parts())
-        parts.add(rows, lookup.lookup.arena.params[number])
+        parts.add(rows, lookup.lookup.book.params[number])
 
     def finish(self) -> None:
         """Replace the content of every shard by what was taken."""
@@ -137,45 +136,46 @@ def _concatenated(parts: list[Array]) -> Array:
 
 def _load_direct(lookup: SealedLookup, number: int, parts: Parts) -> None:
     ids, _, columns = parts.joined()
-    p = lookup.lookup.arena.params[number]
+    p = lookup.lookup.book.params[number]
     unknown = np.ones(p[ROWS], np.bool_)
     if len(ids):
         unknown[ids - p[FIRST_ROW]] = False
-        write_rows(lookup.lookup, number, ids - p[FIRST_ROW], columns)
-    lookup.lookup.arena.mark(number, np.flatnonzero(unknown))
+        lookup.lookup.write_rows(number, ids - p[FIRST_ROW], columns)
+    lookup.lookup.mark(number, np.flatnonzero(unknown))
 
 
-def _load_hashed(lookup: SealedLookup, number: int, parts: Parts) -> None:
+def _load_hashed(sealed: SealedLookup, number: int, parts: Parts) -> None:
     ids, slots, columns = parts.joined()
-    arena, memory = lookup.lookup.arena, lookup.lookup.memory[number]
-    p = arena.params[number]
-    entries = arena.entries[p[ENTRY_BASE] : p[ENTRY_BASE] + p[ROWS]]
-    entries[:] = EMPTY
-    memory.zero(np.arange(p[ROWS]))
-    arena.figures[number, SIZE] = 0
+    lookup, book = sealed.lookup, sealed.lookup.book
+    p = book.params[number]
+    lookup.zero_rows(number)
+    book.figures[number, SIZE] = 0
+    seen = columns.get("last_seen_ms", np.empty(0, np.int64))
+    if len(seen) != len(ids):
+        raise TableRowsError(f"table {book.shards[number].table.name!r}: the log has no last_seen_ms of its rows")
+    order = np.lexsort((ids, seen))
+    with lookup.entries(number) as entries:
+        entries[:] = EMPTY
+        at, moved = placing.place_rows(
+            ids[order], slots[order] - p[FIRST_ROW], seen[order].astype(np.int64), p, entries
+        )
     if not len(ids):
         return
-    seen = columns.get("last_seen_ms")
-    if seen is None:
-        raise TableRowsError(f"table {arena.shards[number].table.name!r}: the log has no last_seen_ms of its rows")
-    order = np.lexsort((ids, seen))
-    at, moved = placing.place_rows(ids[order], slots[order] - p[FIRST_ROW], seen[order].astype(np.int64), p, entries)
     kept = at >= 0
-    write_rows(lookup.lookup, number, at[kept], {name: column[order][kept] for name, column in columns.items()})
+    lookup.write_rows(number, at[kept], {name: column[order][kept] for name, column in columns.items()})
     gone = np.sort(ids[order][~kept])
-    arena.figures[number, SIZE] = int(kept.sum())
-    arena.figures[number, EVICTIONS] += len(gone)
-    if len(gone):
-        lookup.lookup.evicted.append((np.full(len(gone), number, np.int64), gone))
-    arena.mark(number, at[kept & moved])
+    book.figures[number, SIZE] = int(kept.sum())
+    book.figures[number, EVICTIONS] += len(gone)
+    lookup.evict(number, gone)
+    lookup.mark(number, at[kept & moved])
 
 
-def _load_admission(lookup: SealedLookup, number: int, parts: Parts) -> None:
+def _load_admission(sealed: SealedLookup, number: int, parts: Parts) -> None:
     ids, slots, columns = parts.joined()
-    arena = lookup.lookup.arena
-    p = arena.params[number]
+    book = sealed.lookup.book
+    p = book.params[number]
     own = slice(int(p[COUNTER_BASE]), int(p[COUNTER_BASE]) + counter_rows(p))
-    counters = arena.counters[own]
+    counters = book.counters[own]
     counters[:] = EMPTY
     if not len(ids):
         return
@@ -183,7 +183,6 @@ def _load_admission(lookup: SealedLookup, number: int, parts: Parts) -> None:
     if p[ADMIT] > 1:
         order = np.lexsort((ids, -columns["count"].astype(np.int64)))
         dropped = placing.place_counters(
-            ids[order], slots[order], columns["count"][order].astype(np.int64), p, counters, arena.counter_touched[own]
+            ids[order], slots[order], columns["count"][order].astype(np.int64), p, counters, book.counter_touched[own]
         )
-    if len(dropped):
-        lookup.lookup.dropped.append((np.full(len(dropped), number, np.int64), dropped))
+    sealed.lookup.drop(number, dropped)

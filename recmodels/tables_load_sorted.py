@@ -7,32 +7,17 @@ import numpy as np
 from recmodels.errors import TableRowsError
 from recmodels.tables_seal import SealedLookup
 from recmodels.zch.arena import EVICTIONS, FIRST_ROW, ROWS, SIZE, Int64s
-from recmodels.zch.lookup import RemappedLookup
 from recmodels.zch.memory import Array
 from recmodels.zch.sorted_map import History
 
 Joined = tuple[Int64s, Int64s, dict[str, Array]]
 
 
-def write_rows(lookup: RemappedLookup, number: int, rows: Int64s, columns: Mapping[str, Array]) -> None:
-    """Write weights and optimizer state of rows of a shard; TableRowsError when the log lacks what is trained."""
-    memory, name = lookup.memory[number], lookup.arena.shards[number].table.name
-    memory.weight[rows] = columns["weight"]
-    for column, values in memory.state.items():
-        found = columns.get(column)
-        if found is None or found.shape[1:] != values.shape[1:]:
-            raise TableRowsError(
-                f"table {name!r}: the log has no optimizer state {column!r} of the trained shape; "
-                "train with the sparse optimizer that wrote the log"
-            )
-        values[rows] = found
-
-
 def load_sorted(sealed: SealedLookup, number: int, rows: Joined, admission: Joined) -> None:
     """Replace a sorted map and its rows; what moved counts as touched, what does not fit is evicted as DEL."""
     lookup = sealed.lookup
-    arena, sorted_map = lookup.arena, lookup.sorted[number]
-    p, name = arena.params[number], arena.shards[number].table.name
+    book, sorted_map = lookup.book, lookup.sorted[number]
+    p, name = book.params[number], book.shards[number].table.name
     ids, slots, columns = rows
     seen, _, counted = admission
     records = {key: _integers(name, columns, key) for key in sorted_map.record_names} if len(ids) else {}
@@ -45,15 +30,14 @@ def load_sorted(sealed: SealedLookup, number: int, rows: Joined, admission: Join
     at, moved = _places(ids, slots - p[FIRST_ROW], sorted_map.scores(records, iteration), int(p[ROWS]))
     kept = at >= 0
     sorted_map.restore(ids[kept], at[kept], {key: held[kept] for key, held in records.items()}, iteration, history)
-    lookup.memory[number].zero(np.arange(p[ROWS]))
+    lookup.zero_rows(number)
     if len(ids):
-        write_rows(lookup, number, at[kept], {key: held[kept] for key, held in columns.items()})
+        lookup.write_rows(number, at[kept], {key: held[kept] for key, held in columns.items()})
     gone = ids[~kept]
-    arena.figures[number, SIZE] = int(kept.sum())
-    arena.figures[number, EVICTIONS] += len(gone)
-    if len(gone):
-        lookup.evicted.append((np.full(len(gone), number, np.int64), np.sort(gone)))
-    arena.mark(number, at[kept & moved])
+    book.figures[number, SIZE] = int(kept.sum())
+    book.figures[number, EVICTIONS] += len(gone)
+    lookup.evict(number, np.sort(gone))
+    lookup.mark(number, at[kept & moved])
     sealed.remember_history(number, history.ids)
 
 

@@ -2,6 +2,7 @@
 
 Each table shard is a row of `params`; its rows are `[BIT_BASE, BIT_BASE + ROWS)` of the bitmaps, and, for a hashed
 table, `[ENTRY_BASE, ENTRY_BASE + ROWS)` of `entries`: (id, last seen ms) pairs, so that a hit touches one cache line.
+A `Book` is the part that lies on the host wherever the rows are.
 """
 
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ def bucket_count(spec: ZchSpec) -> int:
     return count
 
 
-class Arena:
-    """Arrays of the shards behind one lookup, in the lookup's table order."""
+class Book:
+    """Layout, figures and admission counters of the shards behind one lookup, in the lookup's table order."""
 
     def __init__(self, shards: tuple[Shard, ...]) -> None:
         self.shards = shards
@@ -94,15 +95,9 @@ class Arena:
             entries += shard.rows
             counters += int(row[COUNTER_SETS] * WAYS * (shard.rows // row[BUCKET_ROWS]))
             misses += int(shard.rows // row[BUCKET_ROWS])
-        self.entries: Int64s = np.full((entries, 2), EMPTY, np.int64)
+        self.bits, self.entry_rows, self.misses = bits, entries, misses
         self.counters: Int64s = np.full((counters, 2), EMPTY, np.int64)
         self.counter_touched = np.zeros(counters, np.bool_)
-        self.missed = np.zeros(misses, np.uint8)
-        self.touched = np.zeros(bits // 64, np.uint64)
-        self.in_flight = np.zeros(bits // 64, np.uint64)
-        self.pinned = np.zeros(bits // 64, np.uint64)
-        self.pinned_words: Int64s = np.empty(1024, np.int64)
-        self.pinned_count: Int64s = np.zeros(1, np.int64)
 
     @staticmethod
     def _lay_out_buckets(row: Int64s, shard: Shard, spec: ZchSpec) -> None:
@@ -128,6 +123,20 @@ class Arena:
         row[ADMIT] = spec.admission_count
         row[COUNTER_BASE] = counters
         row[COUNTER_SETS] = -(-capacity // (row[BUCKETS] * WAYS)) if spec.admission_count > 1 else 0
+
+
+class Arena(Book):
+    """A book with the maps and bitmaps that the host's kernels work on."""
+
+    def __init__(self, shards: tuple[Shard, ...]) -> None:
+        super().__init__(shards)
+        self.entries: Int64s = np.full((self.entry_rows, 2), EMPTY, np.int64)
+        self.missed = np.zeros(self.misses, np.uint8)
+        self.touched = np.zeros(self.bits // 64, np.uint64)
+        self.in_flight = np.zeros(self.bits // 64, np.uint64)
+        self.pinned = np.zeros(self.bits // 64, np.uint64)
+        self.pinned_words: Int64s = np.empty(1024, np.int64)
+        self.pinned_count: Int64s = np.zeros(1, np.int64)
 
     def mark(self, number: int, rows: Int64s) -> None:
         """Count these rows of a shard as changed."""

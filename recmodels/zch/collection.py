@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch import nn
 from torchrec.distributed.embedding_types import KJTList
 from torchrec.distributed.embeddingbag import (
@@ -25,7 +26,7 @@ from recmodels.errors import LayoutError, ModelConfigError
 from recmodels.initializers import draw_rows, table_key
 from recmodels.layout import TableSpec
 from recmodels.zch.arena import Shard, bucket_count
-from recmodels.zch.lookup import RemappedLookup
+from recmodels.zch.lookup import LookupFactory
 from recmodels.zch.output import RowWiseOutput
 
 _POOLING = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
@@ -67,7 +68,7 @@ class TrackedCollection(EmbeddingBagCollection):  # type: ignore[misc]
                 # The fused CPU kernel does not divide the gradient of a weighted mean: ours is a sum, divided outside.
                 pooling=_POOLING["sum" if spec.weighted else spec.pooling],
                 data_type=_DATA_TYPES[spec.data_type],
-                # TorchRec calls this for shards too, without saying which; rows are drawn below and in RemappedLookup.
+                # TorchRec calls this for shards too, without saying which; rows are drawn below and in lookups.
                 init_fn=nn.init.zeros_,
             )
             for spec in specs
@@ -96,18 +97,18 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
         module: TrackedCollection,
         table_name_to_parameter_sharding: dict[str, ParameterSharding],
         env: ShardingEnv,
+        lookup_of: LookupFactory,
         **settings: Any,
     ) -> None:
         super().__init__(module, table_name_to_parameter_sharding, env=env, **settings)
         specs = {spec.name: spec for spec in module.specs}
-        self.lookups = tuple(
-            RemappedLookup(_shards(lookup, specs, env), lookup, module.seed) for lookup in self._lookups
-        )
+        self.lookups = tuple(lookup_of(_shards(lookup, specs, env), lookup, module.seed) for lookup in self._lookups)
         self._specs = specs
         self._world_size = env.world_size
         # TorchRec divides all features by their length (plus 1e-6) or weight as soon as one row-wise table is averaged.
         self._has_mean_pooling_callback = False
         self._averaged = self._divided_outputs()
+        self._widths = torch.tensor(self._embedding_dims, device=self._device)
         self._has_uninitialized_input_dist: bool = True
 
     def _create_input_dist(self, input_feature_names: list[str]) -> None:
@@ -119,7 +120,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
     def _create_output_dist(self) -> None:
         super()._create_output_dist()
         for at, (kind, sharding) in enumerate(zip(self._sharding_types, self._embedding_shardings, strict=True)):
-            if kind == "row_wise" and self._device.type == "cpu":
+            if kind == "row_wise" and dist.get_backend(sharding._pg) == "gloo":
                 self._output_dists[at] = RowWiseOutput(sharding._pg)
 
     def _route_by_bucket(self, sharding: Any) -> nn.Module:
@@ -189,7 +190,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
         ones = torch.ones_like(lengths[0])
         at = {key: number for number, key in enumerate(features.keys())}
         counts = torch.stack([ones if name is None else lengths[at[name]] for name in self._averaged], dim=1)
-        return counts.float().repeat_interleave(torch.tensor(self._embedding_dims), dim=1)
+        return counts.float().repeat_interleave(self._widths, dim=1)
 
     def _remap(self, features: KJTList) -> KJTList:
         write = self.training and torch.is_grad_enabled()
@@ -219,6 +220,10 @@ def _shards(lookup: Any, specs: dict[str, TableSpec], env: ShardingEnv) -> tuple
 class TrackedSharder(EmbeddingBagCollectionSharder):  # type: ignore[misc]
     """Shards `TrackedCollection`s; offers row-wise beside TorchRec's own choices, which leave it out on CPU."""
 
+    def __init__(self, lookup_of: LookupFactory) -> None:
+        super().__init__(fused_params={})
+        self._lookup_of = lookup_of
+
     def shard(
         self,
         module: TrackedCollection,
@@ -231,6 +236,7 @@ class TrackedSharder(EmbeddingBagCollectionSharder):  # type: ignore[misc]
             module,
             params,
             env,
+            lookup_of=self._lookup_of,
             fused_params=self.fused_params,
             device=device,
             qcomm_codecs_registry=self.qcomm_codecs_registry,

@@ -1,204 +1,229 @@
-"""One lookup's tables with their memory: remaps batches, draws fresh rows, zeroes the reserved ones."""
+"""The seam between tables and where their rows are: what remapping, sealing, loading and following need of a lookup.
 
+One implementation is for the host's memory (host_lookup.py), one for a device's (device_lookup.py).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import torch
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
-from recmodels.errors import IdError
-from recmodels.zch import bitmaps, kernels
+from checkpointer.rows import Column
+from recmodels.errors import IdError, TableRowsError
 from recmodels.zch.arena import (
     ADMIT,
     BUCKET_ROWS,
-    DIRECT,
-    ENTRY_BASE,
     EVICTIONS,
     FIRST_ROW,
     HASHED,
     HITS,
     INSERTS,
     KIND,
-    MISS_BASE,
     ROWS,
     SIZE,
     SORTED,
     UNADMITTED,
-    Arena,
+    Book,
     Int64s,
     Shard,
 )
-from recmodels.zch.memory import FreshRows, memories
 from recmodels.zch.sorted_map import Change, SortedMap
 
+Deletions = list[tuple[Int64s, Int64s]]
 
-class RemappedLookup:
-    """The shards behind one of TorchRec's lookups."""
 
-    def __init__(self, shards: tuple[Shard, ...], lookup: Any, seed: int) -> None:
-        self.arena = Arena(shards)
+class Lookup(ABC):
+    """The shards behind one of TorchRec's lookups.
+
+    `evicted` and `dropped` list (tables, ids) that lost their row or their admission counter since the last seal.
+    Sorted maps, and the `book`, are on the host everywhere. All arrays that come in or go out are on the host.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
         self.now_ms = 0
-        self.evicted: list[tuple[Int64s, Int64s]] = []
-        self.dropped: list[tuple[Int64s, Int64s]] = []
-        self.memory = memories(shards, lookup, seed)
-        self._fresh = FreshRows(self.memory)
-        self._scratch = np.empty((4, 0), np.int64)
-        by_feature = [number for number, shard in enumerate(shards) for _ in shard.table.features]
+        self.evicted: Deletions = []
+        self.dropped: Deletions = []
+        by_feature = [number for number, shard in enumerate(book.shards) for _ in shard.table.features]
         self._tables: Int64s = np.array(by_feature, np.int64)
         self.sorted = {
             number: SortedMap(shard.table.zch, shard.rows)
-            for number, shard in enumerate(shards)
+            for number, shard in enumerate(book.shards)
             if shard.table.zch is not None and shard.table.zch.policy != "hash"
         }
-        self._counts_sightings = any(row[ADMIT] > 1 for row in self.arena.params)
-        self._draw_first_rows()
+        self._counts_sightings = any(row[ADMIT] > 1 for row in book.params)
 
+    @abstractmethod
     def remap(self, features: KeyedJaggedTensor, *, write: bool) -> KeyedJaggedTensor:
         """The same features with rows of the local shards for ids; `write` admits, evicts and marks."""
-        values = features.values()
-        if not len(self._tables) or not values.numel():
-            return features
-        ids = values.numpy()
-        starts = np.array(features.offset_per_key(), np.int64)
-        rows = np.empty(len(ids), np.int64)
-        if write:
-            bad = self._write(ids, starts, rows)
-        else:
-            bad = kernels.remap_read(ids, starts, self._tables, self.arena.params, self.arena.entries, rows)
-        for number, sorted_map in self.sorted.items():
-            self._remap_sorted(number, sorted_map, ids, starts, rows, write=write)
-        if bad >= 0:
-            self._refuse(int(ids[bad]), int(bad), starts)
-        return KeyedJaggedTensor(
-            keys=features.keys(),
-            values=torch.from_numpy(rows),
-            weights=features.weights_or_none(),
-            lengths=features.lengths_or_none(),
-            offsets=features.offsets_or_none(),
-            stride=None if features.variable_stride_per_key() else features.stride(),
-            stride_per_key_per_rank=(
-                features.stride_per_key_per_rank() if features.variable_stride_per_key() else None
-            ),
-            length_per_key=features.length_per_key_or_none(),
-            offset_per_key=features.offset_per_key_or_none(),
-        )
+
+    @abstractmethod
+    def settle(self) -> None:
+        """End the step: reserved rows and their optimizer state become fresh zeros, and no row is pinned any more."""
+
+    @abstractmethod
+    def rows_of(self, number: int, ids: Int64s) -> Int64s:
+        """The row of each id in a hashed shard; the reserved one of its bucket for those that have none."""
+
+    @abstractmethod
+    def entries(self, number: int) -> AbstractContextManager[Int64s]:
+        """The (id, last seen ms) of each row of a hashed shard, to be changed; the map has them when the block ends."""
+
+    @abstractmethod
+    def read_rows(self, number: int, rows: Int64s) -> dict[str, Column]:
+        """Copies of "weight" and the optimizer state of these rows."""
+
+    @abstractmethod
+    def put_rows(self, number: int, rows: Int64s, columns: Mapping[str, Column]) -> None:
+        """Write "weight" and all of the optimizer state of these rows."""
+
+    @abstractmethod
+    def reset_rows(self, number: int, rows: Int64s, ids: Int64s) -> None:
+        """Draw the first weights of these ids anew, and start their optimizer state afresh."""
+
+    @abstractmethod
+    def zero_rows(self, number: int) -> None:
+        """Make all rows of a shard zero, with fresh optimizer state."""
+
+    @abstractmethod
+    def state_shapes(self, number: int) -> dict[str, tuple[int, ...]]:
+        """The shape of a row in each column of the optimizer state."""
+
+    @abstractmethod
+    def mark(self, number: int, rows: Int64s) -> None:
+        """Count these rows of a shard as touched."""
+
+    @abstractmethod
+    def marked(self, number: int) -> Int64s:
+        """The touched rows of a shard, ascending."""
+
+    @abstractmethod
+    def any_marked(self) -> bool:
+        """Whether any row of any shard is touched."""
+
+    @abstractmethod
+    def unmark(self) -> None:
+        """No row is touched."""
+
+    @abstractmethod
+    def depart(self) -> None:
+        """The touched rows are in flight, and not touched any more."""
+
+    @abstractmethod
+    def land(self) -> None:
+        """No row is in flight."""
+
+    @abstractmethod
+    def come_back(self) -> None:
+        """The rows in flight are touched again."""
+
+    @abstractmethod
+    def _held_hashed(self, number: int, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """Id and last-seen time of these rows."""
+
+    @abstractmethod
+    def _miss(self, number: int) -> None:
+        """The reserved row of a sorted shard is used in this step."""
 
     def held(self, number: int, rows: Int64s) -> tuple[Int64s, dict[str, Int64s]]:
         """The keys of a shard's rows, -1 where a row is free, and what the map keeps of each beside its memory."""
-        p = self.arena.params[number]
+        p = self.book.params[number]
         if p[KIND] == SORTED:
             return self.sorted[number].ids[rows], self.sorted[number].record(rows)
         if p[KIND] == HASHED:
-            ids, seen = np.empty_like(rows), np.empty_like(rows)
-            kernels.read_entries(self.arena.entries, p[ENTRY_BASE], rows, ids, seen)
+            ids, seen = self._held_hashed(number, rows)
             return ids, {"last_seen_ms": seen}
         return rows + p[FIRST_ROW], {}
 
-    def settle(self) -> None:
-        """End the step: reserved rows and their optimizer state become fresh zeros, and no row is pinned any more."""
-        arena = self.arena
-        if arena.missed.any():
-            self._zero_reserved()
-        bitmaps.unpin(arena.pinned, arena.pinned_words, arena.pinned_count)
+    def absent(self, number: int, ids: Int64s) -> Int64s:
+        """Those of the ids, ascending, that have no row of a shard."""
+        if number in self.sorted:
+            return np.setdiff1d(ids, self.sorted[number].ids)
+        rows, bucket_rows = self.rows_of(number, ids), self.book.params[number, BUCKET_ROWS]
+        missing: Int64s = ids[rows % bucket_rows == bucket_rows - 1]
+        return missing
 
-    def _write(self, ids: Int64s, starts: Int64s, rows: Int64s) -> int:
-        arena, n = self.arena, len(ids)
-        arena.reserve_pins(n)
-        if self._scratch.shape[1] < n:
-            self._scratch = np.empty((4, n), np.int64)
-        new = self._scratch
-        if self._counts_sightings:
-            count = kernels.count_sightings(
-                ids,
-                starts,
-                self._tables,
-                arena.params,
-                arena.entries,
-                arena.counters,
-                arena.counter_touched,
-                new[0],
-                new[1],
-            )
-            if count:
-                self.dropped.append((new[1, :count].copy(), new[0, :count].copy()))
-        fresh, bad = kernels.remap_train(
-            ids, starts, self._tables, arena.params, arena.entries, arena.counters, arena.counter_touched,
-            arena.touched, arena.pinned, arena.pinned_words, arena.pinned_count, arena.missed, arena.figures,
-            self.now_ms, rows, new[0], new[1], new[2], new[3],
-        )  # fmt: skip
-        if fresh:
-            self._draw_fresh(new[:, :fresh])
-        return int(bad)
+    def write_rows(self, number: int, rows: Int64s, columns: Mapping[str, Column]) -> None:
+        """Write weights and optimizer state of rows of a shard; TableRowsError when the log lacks what is trained."""
+        for name, shape in self.state_shapes(number).items():
+            found = columns.get(name)
+            if found is None or found.shape[1:] != shape:
+                raise TableRowsError(
+                    f"table {self.book.shards[number].table.name!r}: the log has no optimizer state {name!r} of the "
+                    "trained shape; train with the sparse optimizer that wrote the log"
+                )
+        self.put_rows(number, rows, columns)
 
-    def _remap_sorted(
-        self, number: int, sorted_map: SortedMap, ids: Int64s, starts: Int64s, rows: Int64s, *, write: bool
-    ) -> None:
-        parts = [slice(starts[f], starts[f + 1]) for f in np.flatnonzero(self._tables == number)]
-        looked_up = np.concatenate([ids[part] for part in parts])
+    def evict(self, number: int, ids: Int64s) -> None:
+        """These ids have lost their rows."""
+        if len(ids):
+            self.evicted.append((np.full(len(ids), number, np.int64), ids))
+
+    def drop(self, number: int, ids: Int64s) -> None:
+        """These ids have lost their admission counters."""
+        if len(ids):
+            self.dropped.append((np.full(len(ids), number, np.int64), ids))
+
+    def _remap_sorted(self, number: int, parts: Sequence[Int64s], *, write: bool) -> list[Int64s]:
+        """The rows of a batch's ids, feature by feature, none of them negative."""
+        sorted_map = self.sorted[number]
+        looked_up = np.concatenate(parts)
         if not len(looked_up):
-            return
-        if looked_up.min() < 0:
-            at = next(int(part.start + np.argmin(ids[part])) for part in parts if (ids[part] < 0).any())
-            self._refuse(int(ids[at]), at, starts)
+            return list(parts)
         if write:
             self._note(number, sorted_map.write(looked_up), sorted_map)
-        for part in parts:
-            rows[part] = sorted_map.find(ids[part])
-            if write:
-                self._mark_sorted(number, rows[part])
+        found = [sorted_map.find(part) for part in parts]
+        if write:
+            for rows in found:
+                self._mark_sorted(number, rows)
+        return found
 
     def _note(self, number: int, change: Change, sorted_map: SortedMap) -> None:
         """Reset rows that have new owners, list the evicted ids, mark what changed."""
-        figures = self.arena.figures[number]
+        figures = self.book.figures[number]
         figures[INSERTS] += len(change.fresh_rows)
         figures[EVICTIONS] += len(change.gone)
         figures[SIZE] = int((sorted_map.ids >= 0).sum())
-        self.memory[number].reset(change.fresh_rows, change.fresh_ids)
-        if len(change.gone):
-            self.evicted.append((np.full(len(change.gone), number, np.int64), change.gone))
-        self.arena.mark(number, change.changed)
+        self.reset_rows(number, change.fresh_rows, change.fresh_ids)
+        self.evict(number, change.gone)
+        self.mark(number, change.changed)
 
     def _mark_sorted(self, number: int, rows: Int64s) -> None:
-        p = self.arena.params[number]
-        missed = rows == p[ROWS] - 1
+        missed = rows == self.book.params[number, ROWS] - 1
         misses = int(missed.sum())
-        self.arena.figures[number, UNADMITTED] += misses
-        self.arena.figures[number, HITS] += len(rows) - misses
-        self.arena.missed[p[MISS_BASE]] |= misses > 0
-        self.arena.mark(number, rows[~missed])
-
-    def _draw_fresh(self, new: Int64s) -> None:
-        tables, rows, ids, old = new
-        gone = old >= 0
-        if gone.any():
-            self.evicted.append((tables[gone], old[gone]))
-        if self._counts_sightings:
-            self.dropped.append((tables.copy(), ids.copy()))
-        self._fresh.reset(tables, rows, ids)
-
-    def _zero_reserved(self) -> None:
-        missed = self.arena.missed
-        for number, memory in enumerate(self.memory):
-            p = self.arena.params[number]
-            if p[KIND] == DIRECT:
-                continue
-            used = missed[p[MISS_BASE] : p[MISS_BASE] + p[ROWS] // p[BUCKET_ROWS]]
-            if used.any():
-                memory.zero((np.flatnonzero(used) + 1) * p[BUCKET_ROWS] - 1)
-        missed[:] = 0
-
-    def _draw_first_rows(self) -> None:
-        for number, shard in enumerate(self.arena.shards):
-            if shard.table.zch is not None:
-                self.memory[number].weight[:] = 0
-            else:
-                rows = np.arange(shard.rows, dtype=np.int64)
-                self.memory[number].reset(rows, rows + shard.first_row)
+        self.book.figures[number, UNADMITTED] += misses
+        self.book.figures[number, HITS] += len(rows) - misses
+        if misses:
+            self._miss(number)
+        self.mark(number, rows[~missed])
 
     def _refuse(self, row_id: int, at: int, starts: Int64s) -> None:
         number = self._tables[int(np.searchsorted(starts, at, side="right")) - 1]
-        shard = self.arena.shards[number]
+        shard = self.book.shards[number]
         raise IdError(
             f"table {shard.table.name!r}: id {row_id} is outside rows {shard.first_row} to "
             f"{shard.first_row + shard.rows - 1} or its buckets; validate the feature before it is looked up"
         )
+
+
+LookupFactory = Callable[[tuple[Shard, ...], Any, int], Lookup]
+"""Makes a lookup of its shards, TorchRec's own lookup of them, and the seed of their rows."""
+
+
+def with_rows(features: KeyedJaggedTensor, rows: torch.Tensor) -> KeyedJaggedTensor:
+    """The same features with other values."""
+    return KeyedJaggedTensor(
+        keys=features.keys(),
+        values=rows,
+        weights=features.weights_or_none(),
+        lengths=features.lengths_or_none(),
+        offsets=features.offsets_or_none(),
+        stride=None if features.variable_stride_per_key() else features.stride(),
+        stride_per_key_per_rank=(features.stride_per_key_per_rank() if features.variable_stride_per_key() else None),
+        length_per_key=features.length_per_key_or_none(),
+        offset_per_key=features.offset_per_key_or_none(),
+    )

@@ -116,17 +116,13 @@ class Online:
         """The logical content by reading all memory: table → key → (weight, optimizer state ..., last seen)."""
         content: dict[str, dict[int, tuple[np.ndarray, ...]]] = {}
         for lookup in self.tables._lookups:
-            for number, own in enumerate(lookup.arena.shards):
-                memory, p = lookup.memory[number], lookup.arena.params[number]
-                keys = np.arange(own.rows) + own.first_row
-                seen = np.zeros(own.rows, np.int64)
-                if own.table.zch is not None:
-                    entries = lookup.arena.entries[p[3] : p[3] + own.rows]
-                    keys, seen = entries[:, 0], entries[:, 1]
+            for number, own in enumerate(lookup.book.shards):
+                rows = np.arange(own.rows)
+                keys, records = lookup.held(number, rows)
+                columns = [*lookup.read_rows(number, rows).values(), records.get("last_seen_ms", np.zeros_like(rows))]
                 held = content.setdefault(own.table.name, {})
                 for row in np.flatnonzero(keys >= 0):
-                    state = tuple(column[row].copy() for column in memory.state.values())
-                    held[int(keys[row])] = (memory.weight[row].copy(), *state, seen[row])
+                    held[int(keys[row])] = tuple(column[row] for column in columns)
         return content
 
 

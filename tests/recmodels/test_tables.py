@@ -254,8 +254,7 @@ def test_a_miss_reads_zero_learns_nothing_and_counts_in_means(lab: Any, optimize
     groups = online.read(lab.batch_of({"u": [[1], [1, 60]]}))["deep"]
     torch.testing.assert_close(groups[0] / 2, groups[1])
     (lookup,) = online.tables._lookups
-    assert not lookup.memory[0].weight[4].any()
-    assert not any(column[4].any() for column in lookup.memory[0].state.values())
+    assert not any(column.any() for column in lookup.read_rows(0, np.array([4])).values())
     assert {f.table: f.unadmitted for f in online.tables.figures()} == {"u": 6}
 
 

@@ -57,7 +57,9 @@ def owned(trained: Any) -> dict[int, bytes]:
     """Id → weight, from memory."""
     (lookup,) = trained.tables._lookups
     ids = lookup.sorted[0].ids
-    return {int(ids[row]): lookup.memory[0].weight[row].tobytes() for row in np.flatnonzero(ids >= 0)}
+    rows = np.flatnonzero(ids >= 0)
+    weights = lookup.read_rows(0, rows)["weight"]
+    return {int(ids[row]): weight.tobytes() for row, weight in zip(rows, weights, strict=True)}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
