@@ -56,9 +56,13 @@ class Report:
             raise ConfigError(detail, reason=self.errors[0].reason, source=source)
 
 
-def check(config: EasyRecConfig) -> Report:
-    """Judge every set field of `config`, then what the fields say together."""
-    found = [*_judge(config, config, ""), *_kafka_settings(config)]
+def check(config: EasyRecConfig, *, device: str = "") -> Report:
+    """Judge every set field of `config`, then what the fields say together.
+
+    `device` is the type of the one that trains, cpu or cuda. Who does not know it gets no notices that depend on it;
+    no error does.
+    """
+    found = [*_judge(Scene(config=config, device=device), config, ""), *_kafka_settings(config)]
     errors = [finding for finding in found if finding.disposition == Disposition.REFUSED]
     notices = [finding for finding in found if finding.disposition != Disposition.REFUSED]
     return Report(errors=(*errors, *consistency.contradictions(config)), notices=tuple(notices))
@@ -87,21 +91,31 @@ def _table() -> dict[tuple[str, str], tuple[Rule, ...]]:
     return table
 
 
-CONDITIONS: dict[str, Callable[[EasyRecConfig, Message], bool]] = {
-    "kafka": lambda config, _: reads_kafka(config),
-    "odps": lambda config, _: reads_tables(config),
-    "schema": lambda config, _: brings_schema(config),
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scene:
+    """What a condition looks at: all of the configuration, and the type of the device, where it is known."""
+
+    config: EasyRecConfig
+    device: str = ""
+
+
+CONDITIONS: dict[str, Callable[[Scene, Message], bool]] = {
+    "kafka": lambda scene, _: reads_kafka(scene.config),
+    "odps": lambda scene, _: reads_tables(scene.config),
+    "schema": lambda scene, _: brings_schema(scene.config),
     "zch": lambda _, owner: isinstance(owner, IdFeature | CustomFeature) and owner.HasField("zch"),
-    "unbounded": lambda config, _: is_unbounded(config),
+    "unbounded": lambda scene, _: is_unbounded(scene.config),
+    "gpu": lambda scene, _: scene.device != "cpu",
+    "gpu in fp16": lambda scene, _: scene.device != "cpu" and scene.config.train_config.mixed_precision == "FP16",
 }
 
 
-def _judge(config: EasyRecConfig, message: Message, prefix: str) -> Iterator[Finding]:
+def _judge(scene: Scene, message: Message, prefix: str) -> Iterator[Finding]:
     told: set[int] = set()
     for item in set_fields(message, prefix):
         if item.field.is_extension:
             continue  # a user's own: whoever registered it judges it
-        rule = _rule_for(config, item)
+        rule = _rule_for(scene, item)
         fine = rule.disposition == Disposition.HONOURED or _is_default(item, rule)
         if not fine and item.field.number not in told:
             told.add(item.field.number)  # of a repeated field once, not for each element
@@ -114,17 +128,17 @@ def _judge(config: EasyRecConfig, message: Message, prefix: str) -> Iterator[Fin
             )
         goes_on = rule.disposition in (Disposition.HONOURED, Disposition.MAPPED)
         if goes_on and isinstance(item.value, Message) and not isinstance(item.value, Struct):
-            yield from _judge(config, item.value, item.path)
+            yield from _judge(scene, item.value, item.path)
 
 
 _VERBS = {Disposition.MAPPED: "is mapped", Disposition.NO_OP: "has no effect", Disposition.REFUSED: "is refused"}
 
 
-def _rule_for(config: EasyRecConfig, item: SetField) -> Rule:
+def _rule_for(scene: Scene, item: SetField) -> Rule:
     rules = rules_of(item.owner.DESCRIPTOR.full_name, item.field.name)
     value = _value_name(item)
     for rule in rules:
-        if rule.value in ("", value) and (not rule.when or CONDITIONS[rule.when](config, item.owner)):
+        if rule.value in ("", value) and (not rule.when or CONDITIONS[rule.when](scene, item.owner)):
             return rule
     raise LookupError(f"dispositions.tsv has no row that fits {item.field.full_name}; add one")
 

@@ -9,13 +9,14 @@ import numpy as np
 import torch
 from fbgemm_gpu.split_table_batched_embeddings_ops_training import WeightDecayMode
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.distributed.optim.apply_optimizer_in_backward import _apply_optimizer_in_backward
 from torch.optim import Optimizer
 from torchrec.optim import Adagrad, RowWiseAdagrad
 from torchrec.optim.optimizers import SGD
 
 from protos.train_pb2 import DenseOptimizer as DenseProto
-from protos.train_pb2 import GradClipping, PartOptimizer
+from protos.train_pb2 import PartOptimizer
 from protos.train_pb2 import SparseOptimizer as SparseProto
 from recmodels.errors import ModelConfigError, StateError
 from recmodels.schedules import Constant, Schedule, create_schedule
@@ -98,11 +99,16 @@ class DenseOptimizer:
     """The optimizers of all dense parameters, their schedules, and the moving average of the parameters.
 
     `step()` runs at the rate of the finished steps so far, so that a restored run continues with the same rates.
-    One batch: `begin()`, backward, and where `count()` says so `step()`.
+    One batch: `begin()`, backward of `scaled(loss)`, and where `count()` says so `step()`.
     """
 
     def __init__(
-        self, parameters: Iterable[Named], parts: Sequence["Part"], ema_decay: float | None, accumulate: int = 1
+        self,
+        parameters: Iterable[Named],
+        parts: Sequence["Part"],
+        ema_decay: float | None,
+        accumulate: int = 1,
+        scaler: GradScaler | None = None,
     ) -> None:
         self.steps = 0
         self.epochs = 0
@@ -110,6 +116,7 @@ class DenseOptimizer:
         """Batches whose gradients wait for the rest of their step: `accumulate` batches make one."""
         self._accumulate = max(1, accumulate)
         self._decay = ema_decay
+        self._scaler = scaler or GradScaler("cpu", enabled=False)
         self._named = {name: parameter for name, parameter in parameters if parameter.requires_grad}
         self._average: dict[str, Tensor] = {}
         self._optimizers: list[tuple[Part, Optimizer]] = []
@@ -133,6 +140,16 @@ class DenseOptimizer:
             for _, optimizer in self._optimizers:
                 optimizer.zero_grad()
 
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss whose gradients `count()` expects: the loss itself, but in FP16."""
+        scaled: Tensor = self._scaler.scale(loss)
+        return scaled
+
+    @property
+    def scale(self) -> float:
+        """How many times too large gradients are between backward and `count()`; asking waits for the device."""
+        return float(self._scaler.get_scale())
+
     def count(self) -> bool:
         """After backward: whether the gradients, now the mean over their batches, are due for clipping and a step."""
         self.accumulated += 1
@@ -143,17 +160,27 @@ class DenseOptimizer:
             for parameter in self._named.values():
                 if parameter.grad is not None:
                     parameter.grad.div_(self._accumulate)
+        for optimizer in self._due():
+            self._scaler.unscale_(optimizer)
         return True
 
     def step(self) -> None:
-        """Apply the gradients at this step's rates, then let the average follow."""
+        """Apply the gradients at this step's rates, those that overflow in FP16 aside; then let the average follow."""
         for (_, optimizer), rate in zip(self._optimizers, self.rates(), strict=True):
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            optimizer.step()
+        due = self._due()
+        for optimizer in due:
+            self._scaler.step(optimizer)
+        if due:
+            self._scaler.update()
         self.steps += 1
         if self._decay is not None:
             self._follow(self._decay)
+
+    def _due(self) -> list[Optimizer]:
+        """The optimizers with gradients; of others GradScaler would ask what it has not looked at."""
+        return [optimizer for _, optimizer in self._optimizers if any(p.grad is not None for p in _owned(optimizer))]
 
     def rates(self) -> list[float]:
         """The learning rate of the next step, for each optimizer in use."""
@@ -177,7 +204,8 @@ class DenseOptimizer:
     def state(self) -> dict[str, np.ndarray]:
         """Flat arrays for the commit: `steps`, `optimizer/<parameter>/<part>`, `ema/<parameter>`.
 
-        Within a step of several batches also `accumulated` and `gradient/<parameter>`.
+        Within a step of several batches also `accumulated` and `gradient/<parameter>`; in FP16 `scaler`, the scale and
+        the steps since it changed.
         """
         flat = {"steps": np.array([self.steps, self.epochs], np.int64)}
         for _, optimizer in self._optimizers:
@@ -186,6 +214,9 @@ class DenseOptimizer:
                     if value is not None:
                         flat[f"optimizer/{name}/{part}"] = value.detach().cpu().numpy().copy()
         flat |= {f"ema/{name}": tensor.cpu().numpy().copy() for name, tensor in self._average.items()}
+        if self._scaler.is_enabled():
+            scaler = self._scaler.state_dict()
+            flat["scaler"] = np.array([scaler["scale"], scaler["_growth_tracker"]], np.float64)
         return flat | self._accumulated_state()
 
     def _accumulated_state(self) -> dict[str, np.ndarray]:
@@ -213,6 +244,18 @@ class DenseOptimizer:
                 parameter.grad = _tensor_like(parameter, array, key)
         for name, parts in saved.items():
             self._load_parameter(name, parts)
+        self._load_scale(state.get("scaler"))
+
+    def _load_scale(self, saved: np.ndarray | None) -> None:
+        """Go on at the saved scale; gradients that wait, made in another precision, are brought to this one."""
+        held = 1.0 if saved is None else float(saved[0])
+        if saved is not None and self._scaler.is_enabled():
+            mine = {"scale": held, "_growth_tracker": int(saved[1])}
+            self._scaler.load_state_dict(self._scaler.state_dict() | mine)
+        if self.accumulated and self.scale != held:
+            for parameter in self._named.values():
+                if parameter.grad is not None:
+                    parameter.grad.mul_(self.scale / held)
 
     def _load_parameter(self, name: str, parts: Mapping[str, np.ndarray]) -> None:
         parameter = self._parameter(name)
@@ -224,7 +267,10 @@ class DenseOptimizer:
                 "configure the optimizer that the commit was trained with, or start a new model_dir"
             )
         for key, array in parts.items():
-            optimizer.state[parameter][key] = _tensor_like(parameter, array, f"{name}/{key}")
+            tensor = _tensor_like(parameter, array, f"{name}/{key}")
+            # Step counters are scalars, which only a fused optimizer keeps beside its parameters.
+            fused = tensor.ndim == 0 and optimizer.defaults.get("fused")
+            optimizer.state[parameter][key] = tensor.to(parameter.device) if fused else tensor
 
     def _parameter(self, name: str) -> nn.Parameter:
         if name not in self._named:
@@ -233,7 +279,7 @@ class DenseOptimizer:
 
     def _owner(self, parameter: nn.Parameter) -> tuple["Part", Optimizer]:
         for part, optimizer in self._optimizers:
-            if any(parameter is own for group in optimizer.param_groups for own in group["params"]):
+            if any(parameter is own for own in _owned(optimizer)):
                 return part, optimizer
         raise StateError("a parameter with a saved optimizer state is in no optimizer")
 
@@ -256,17 +302,19 @@ class Part:
         return {name for name, value in optimizer.state[probe].items() if value is not None}
 
 
-def dense_optimizer(config: DenseProto, parameters: Iterable[Named], accumulate: int = 1) -> DenseOptimizer:
+def dense_optimizer(
+    config: DenseProto, parameters: Iterable[Named], accumulate: int = 1, scaler: GradScaler | None = None
+) -> DenseOptimizer:
     """Read the dense optimizer: of `part_optimizers` the first whose pattern matches, else the main one.
 
-    `accumulate` batches make one of its steps.
+    `accumulate` batches make one of its steps. `scaler` scales the loss (recmodels/scaling.py).
     """
     schedule = create_schedule(config) or Constant()
     parts = [_part(part, part.regex_pattern, create_schedule(part) or schedule) for part in config.part_optimizers]
     decay = config.ema.decay if config.HasField("ema") else None
     if decay is not None and not 0 <= decay < 1:
         raise ModelConfigError(f"decay of ema must lie in [0, 1), got {decay}")
-    return DenseOptimizer(parameters, [*parts, _part(config, "", schedule)], decay, accumulate)
+    return DenseOptimizer(parameters, [*parts, _part(config, "", schedule)], decay, accumulate, scaler)
 
 
 def _part(config: DenseProto | PartOptimizer, pattern: str, schedule: Schedule) -> Part:
@@ -327,39 +375,15 @@ def _learning_rate(field: str, rate: float) -> float:
     return rate
 
 
+def _owned(optimizer: Optimizer) -> list[nn.Parameter]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
 def _tensor_like(parameter: nn.Parameter, array: np.ndarray, key: str) -> Tensor:
-    """A tensor of the array where the parameter lives; step counters are scalars and stay where torch keeps them."""
+    """A tensor of the array where the parameter lives; a scalar, of no shape to check, on the CPU."""
     tensor = torch.from_numpy(array.copy())
     if tensor.ndim == 0:
         return tensor
     if tensor.shape != parameter.shape:
         raise StateError(f"saved state {key!r} has shape {tuple(tensor.shape)}, the parameter {tuple(parameter.shape)}")
     return tensor.to(parameter.device)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Clipping:
-    """Gradient clipping: `norm` scales all gradients to a total norm of at most `limit`, `value` cuts each element."""
-
-    kind: str = "none"
-    limit: float = 1.0
-    norm_type: float = 2.0
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("none", "norm", "value"):
-            raise ModelConfigError(f"clipping_type must be none, norm or value, got {self.kind!r}")
-
-    @classmethod
-    def from_proto(cls, proto: GradClipping) -> "Clipping":
-        return cls(kind=proto.clipping_type, limit=proto.max_gradient, norm_type=proto.norm_type)
-
-
-def clip_gradients(parameters: Iterable[nn.Parameter], clipping: Clipping, *, norm: Tensor | None = None) -> None:
-    """Clip the gradients in place. `norm` is the total norm over all ranks, where these are not all parameters."""
-    owners = [parameter for parameter in parameters if parameter.grad is not None]
-    if clipping.kind == "value":
-        nn.utils.clip_grad_value_(owners, clipping.limit)
-    elif clipping.kind == "norm":
-        gradients = [parameter.grad for parameter in owners if parameter.grad is not None]
-        total = nn.utils.get_total_norm(gradients, clipping.norm_type) if norm is None else norm
-        nn.utils.clip_grads_with_norm_(owners, clipping.limit, total)

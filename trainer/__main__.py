@@ -20,6 +20,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
     parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus port of rank 0; rank n adds n; 0: none")
     parser.add_argument("--metrics-host", default="127.0.0.1", help="the address that it listens on")
+    parser.add_argument(
+        "--device", choices=["auto", "cpu", "cuda"], default="auto", help="default: CUDA where this machine has it"
+    )
     parser.add_argument("--threads", type=int, default=0, help="of this rank's kernels (default: cores / local ranks)")
     parser.add_argument(
         "--replay-cuts", default="", metavar="MODEL_DIR", help="train the batches that its log recorded"
@@ -54,13 +57,17 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
     # Importing takes seconds: a standby is worth having because it has done that before it waits.
     from checkpointer.faults_kill import faults_from
     from protos.checked import load_checked
+    from trainer.devices import Machine, choose
     from trainer.launch import Launch
     from trainer.run import stopping_on_signals, train
     from trainer.workers import Rank
 
+    local_rank, local_world = (int(environment.get(name, "0")) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    device = choose(args.device, Machine.found(), local_rank=local_rank, local_world=local_world)
     stop = threading.Event()
     launch = Launch(
         rank=Rank(rank=rank, world_size=world),
+        device=device,
         host=f"{socket.gethostname()} pid {os.getpid()}",
         take_over=args.take_over,
         standby=args.standby,
@@ -73,7 +80,7 @@ def _train(args: argparse.Namespace, environment: Mapping[str, str]) -> int:
     )
     try:
         with stopping_on_signals(stop):
-            train(load_checked(args.config, notices=rank == 0), launch, stop)
+            train(load_checked(args.config, notices=rank == 0, device=device.type), launch, stop)
     except KeyboardInterrupt:
         logging.getLogger("trainer").info("stopped while waiting for the other trainer")
     return 0

@@ -39,18 +39,22 @@ def restore(half: DenseHalf, optimizer: DenseOptimizer, state: Mapping[str, np.n
     optimizer.load(_under(_OPTIMIZER, state))
 
 
-def capture_rng(rank: int) -> Arrays:
-    """Copy this rank's generator state."""
-    return {f"{_RNG}{rank}": torch.get_rng_state().numpy().copy()}
+def capture_rng(rank: int, device: torch.device) -> Arrays:
+    """Copy the state of the generators that this rank draws from: the CPU's, and that of another device of its own."""
+    state = {f"{_RNG}{rank}": torch.get_rng_state().numpy().copy()}
+    if device.type != "cpu":
+        state[f"{_RNG}{device.type}/{rank}"] = torch.cuda.get_rng_state(device).numpy().copy()
+    return state
 
 
-def restore_rng(rank: int, state: Mapping[str, np.ndarray]) -> bool:
-    """Put this rank's generator state back; False when the commit has none for it (another world size)."""
+def restore_rng(rank: int, device: torch.device, state: Mapping[str, np.ndarray]) -> None:
+    """Put back what the commit has of this rank's generators: nothing from another world size, no GPU's from CPU."""
     saved = state.get(f"{_RNG}{rank}")
-    if saved is None:
-        return False
-    torch.set_rng_state(torch.from_numpy(saved.copy()))
-    return True
+    if saved is not None:
+        torch.set_rng_state(torch.from_numpy(saved.copy()))
+    saved = state.get(f"{_RNG}{device.type}/{rank}")
+    if saved is not None:
+        torch.cuda.set_rng_state(torch.from_numpy(saved.copy()), device)
 
 
 def _under(prefix: str, state: Mapping[str, np.ndarray]) -> Arrays:

@@ -130,7 +130,7 @@ class CommitDesk:
             learner.tables.touch_all()
         tables = tuple(learner.tables.seal())
         metrics = learner.metrics.state()
-        dense = metric_arrays(learner, self._workers.rank, metrics) | capture_rng(self._workers.rank)
+        dense = metric_arrays(learner, self._workers.rank, metrics) | capture_rng(self._workers.rank, learner.device)
         if self._workers.rank == 0:
             dense |= capture(learner.half, learner.dense)
             dense |= {QUORUM: np.array([position.quorum_ms])} if self._options.marks.by_time else {}

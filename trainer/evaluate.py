@@ -22,6 +22,7 @@ from stream import open_source
 from stream.feed import Feed, FeedOptions
 from stream.missing import naming_readers
 from stream.progress import Progress
+from trainer.devices import CPU, settle
 from trainer.errors import TrainerConfigError
 from trainer.feature_record import what_changed
 from trainer.learner import Learner, create_learner
@@ -41,15 +42,18 @@ class Evaluation:
     metrics: dict[str, float]
 
 
-def evaluate(config: EasyRecConfig, *, path: str = "", seq: int | None = None) -> Evaluation:
+def evaluate(
+    config: EasyRecConfig, *, path: str = "", seq: int | None = None, device: torch.device = CPU
+) -> Evaluation:
     """Evaluate a commit (default: the newest) on `path` (default: eval_input_path)."""
     path = path or config.eval_input_path
     if not path:
         raise TrainerConfigError("eval_input_path is empty; set it, or pass the path to evaluate on")
     features = create_features(config)
-    workers = Workers(Rank())
+    settle(device, config.train_config)
+    workers = Workers(Rank(), device=device)
     try:
-        learner, commit = _restored(config, features, workers, seq)
+        learner, commit = _restored(config, features, workers, seq, device)
         rows, rejected, steps = 0, 0, 0
         with torch.no_grad():
             maker = open_maker(config, features)
@@ -58,7 +62,7 @@ def evaluate(config: EasyRecConfig, *, path: str = "", seq: int | None = None) -
                 if not cut_rows.num_rows:
                     continue
                 batch = maker.make(cut_rows, Draw(seed=config.seed, place=str(steps), evaluating=True))
-                _, (losses, predictions, _) = learner.wrapped(batch)
+                _, (losses, predictions, _) = learner.wrapped(batch.to(device))
                 learner.model.update_metric(predictions, batch, losses)
                 rows, steps = rows + cut_rows.num_rows, steps + 1
                 if config.eval_config.num_steps and steps >= config.eval_config.num_steps:
@@ -77,6 +81,7 @@ def predict(
     reserved: tuple[str, ...] = (),
     explain: bool = False,
     seq: int | None = None,
+    device: torch.device = CPU,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the `reserved` columns of the input beside the predictions (all, or `columns`), batch by batch.
 
@@ -85,10 +90,11 @@ def predict(
     (features/text_form.py).
     """
     features = create_features(config)
-    workers = Workers(Rank())
+    settle(device, config.train_config)
+    workers = Workers(Rank(), device=device)
     try:
-        learner, _ = _restored(config, features, workers, seq)
-        wrapper = PredictWrapper(learner.model, columns=columns)
+        learner, _ = _restored(config, features, workers, seq, device)
+        wrapper = PredictWrapper(learner.model, columns=columns, device_type=device.type)
         everything = reserved[:1] == ("ALL_COLUMNS",)
         if reserved[:1] == ("ALL_EFFECTIVE_COLUMNS",):
             reserved = tuple(dict.fromkeys([*features.input_columns, *reserved[1:]]))
@@ -96,7 +102,7 @@ def predict(
         for rows, _ in _cuts(config, features, path, needed, serving=True):
             if not rows.num_rows:
                 continue
-            predictions = wrapper(features.parse(rows, labels=False))
+            predictions = wrapper(features.parse(rows, labels=False).to(device))
             kept = {name: rows.column(name) for name in (rows.schema.names if everything else reserved)}
             told = {COLUMN: as_texts(features, rows)} if explain else {}
             found = {name: _column(value) for name, value in predictions.items()}
@@ -105,13 +111,15 @@ def predict(
         workers.close()
 
 
-def _restored(config: EasyRecConfig, features: FeatureSet, workers: Workers, seq: int | None) -> tuple[Learner, int]:
+def _restored(
+    config: EasyRecConfig, features: FeatureSet, workers: Workers, seq: int | None, device: torch.device
+) -> tuple[Learner, int]:
     store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
     log = CommitLog(store)
     head = log.head()
     if head is None:
         raise TrainerConfigError(f"{config.model_dir} holds no commit; train first")
-    learner = create_learner(config, features, device=torch.device("cpu"))
+    learner = create_learner(config, features, device=device)
     explain = partial(what_changed, store, features=features)
     resume(log, head.seq if seq is None else seq, learner, workers, seed=config.seed, explain=explain)
     with torch.no_grad():

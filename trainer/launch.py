@@ -4,10 +4,13 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import torch
+
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from checkpointer.lock import TRAINER_LOCK, ProcessLock, acquire, lock_directory, take_over
 from checkpointer.store import Store
 from protos.pipeline_pb2 import EasyRecConfig
+from trainer.devices import CPU
 from trainer.workers import Rank
 
 logger = logging.getLogger(__name__)
@@ -18,6 +21,7 @@ class Launch:
     """How a trainer process was started."""
 
     rank: Rank = Rank()
+    device: torch.device = CPU
     host: str = "localhost"
     take_over: bool = False
     standby: bool = False

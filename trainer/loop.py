@@ -125,11 +125,12 @@ class Trainer:
 
     def _learn(self, prepared: Prepared | None, decision: Decision) -> None:
         batch = prepared.batch if prepared is not None and prepared.batch is not None else self._learner.empty
+        host = prepared.host if prepared is not None else None
         # Gradients are divided by the world size: undo that, and weigh by the rows that are truly there.
         scale = batch.size * self._workers.world_size / decision.rows
         event_time_ms = self._position.observe(decision.event_times_ms, self._options.marks)
         watch = self._draw_gradients if self._summaries.of_gradients and self._shows(self._position.step + 1) else None
-        self._loss = self._learner.step(batch, scale=scale, event_time_ms=event_time_ms, watch=watch)
+        self._loss = self._learner.step(batch, scale=scale, event_time_ms=event_time_ms, host=host, watch=watch)
         self._position.step += 1
         self._profiler.step()
         if not self._learned:
@@ -143,7 +144,8 @@ class Trainer:
         return self._options.log_every_steps > 0 and step % self._options.log_every_steps == 0
 
     def _draw_gradients(self) -> None:
-        self._summaries.gradients(self._position.step + 1, self._learner.half.named_parameters())
+        learner = self._learner
+        self._summaries.gradients(self._position.step + 1, learner.half.named_parameters(), scale=learner.dense.scale)
 
     def _log(self) -> None:
         step, learner = self._position.step, self._learner

@@ -19,6 +19,7 @@ from stream.progress import RecordedCut
 from stream.source import PartitionKey, Source
 from trainer.position import Position
 from trainer.prefetch import Prefetcher
+from trainer.transfer import Transfer, in_place
 from trainer.workers import Workers
 
 
@@ -45,14 +46,15 @@ def open_pass(
     *,
     depth: int,
     threads: int,
+    transfer: Transfer = in_place,
     cuts: Sequence[RecordedCut] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Pass]:
     """Read on from `position`; after a revert with --from-now, from the ends of the partitions.
 
     A partition that the restored commit did not know is new: it starts at its earliest row, whatever the configured
-    start position, which is for the first start only. `threads` make batches, `depth` ahead. `cuts` are the recorded
-    batches of an earlier run.
+    start position, which is for the first start only. `threads` make batches and send them, `depth` ahead. `cuts` are
+    the recorded batches of an earlier run.
     """
     options = FeedOptions.from_proto(config, columns=features.columns)
     source = _open_shared(config, position, workers, options)
@@ -71,7 +73,7 @@ def open_pass(
     def make(cut: Cut) -> Batch:
         return maker.make(cut.rows, Draw.after(cut.cursors, seed=config.seed, epoch=epoch))
 
-    prefetcher = Prefetcher(feed, make, depth=depth, threads=threads)
+    prefetcher = Prefetcher(feed, make, depth=depth, threads=threads, transfer=transfer)
     try:
         yield Pass(feed=feed, prefetcher=prefetcher)
     finally:

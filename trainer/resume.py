@@ -46,8 +46,9 @@ def resume(
         put_tables(restored)
     restore(learner.half, learner.dense, restored.dense)
     _restore_metrics(learner, restored.dense, workers)
-    if not restore_rng(workers.rank, restored.dense):
-        torch.manual_seed(seed + commit.step + workers.rank)
+    # For the generators that the commit has no state of: it was made by another number of ranks or on another device.
+    torch.manual_seed(seed + commit.step + workers.rank)
+    restore_rng(workers.rank, learner.device, restored.dense)
     logger.info("restored seq=%d step=%d", commit.seq, commit.step)
     return Position(
         progress=_progress(restored, workers),

@@ -27,6 +27,7 @@ from stream.progress import RecordedCut
 from trainer.commit_writer import CommitWriter, Identity
 from trainer.committer import Committer
 from trainer.desk import CommitDesk
+from trainer.devices import settle
 from trainer.errors import TrainerConfigError
 from trainer.feature_record import record_features, what_changed
 from trainer.fine_tune import fine_tune
@@ -43,6 +44,7 @@ from trainer.replaying import Recording, read_recording
 from trainer.resume import check_fits, resume
 from trainer.standby import stand_by
 from trainer.summaries import Summaries
+from trainer.transfer import open_transfer
 from trainer.upkeep import Upkeep, bytes_due, start_child
 from trainer.workers import Workers, naming_lost_ranks
 
@@ -91,7 +93,13 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
             has_base=seq > 0,
             upkeep=_open_upkeep(job),
         )
-        logger.info("training rank=%d world=%d step=%d", job.workers.rank, job.workers.world_size, position.step)
+        logger.info(
+            "training rank=%d world=%d device=%s step=%d",
+            job.workers.rank,
+            job.workers.world_size,
+            launch.device,
+            position.step,
+        )
         trainer = Trainer(
             job.learner,
             options=job.options,
@@ -121,10 +129,11 @@ def _build(config: EasyRecConfig, launch: Launch, stack: ExitStack) -> Job:
     logger.info("stage=imported")
     if launch.rank.rank == 0 and not launch.standby:
         hold(config, store, launch, stack)
-    workers = Workers(launch.rank)
+    settle(launch.device, config.train_config)
+    workers = Workers(launch.rank, device=launch.device)
     logger.info("stage=joined")
     stack.push(partial(_leave, workers))
-    learner = create_learner(config, features, device=torch.device("cpu"), faults=launch.faults)
+    learner = create_learner(config, features, device=launch.device, faults=launch.faults)
     logger.info("stage=built")
     return Job(
         config=config,
@@ -192,7 +201,8 @@ def _learn(
     """Pass over the source `num_epochs` times; a source that never ends has one pass."""
     # One core is the step's.
     threads = max(1, min(job.options.batch_threads, torch.get_num_threads() - 1))
-    opened = partial(open_pass, depth=job.options.prefetch, threads=threads, cuts=cuts)
+    transfer = open_transfer(job.launch.device, pin=job.config.data_config.pin_memory)
+    opened = partial(open_pass, depth=job.options.prefetch, threads=threads, transfer=transfer, cuts=cuts)
     while True:
         with opened(job.config, job.features, maker, position, job.workers) as one:
             ended = trainer.run(one.prefetcher, one.feed)

@@ -23,11 +23,11 @@ class Summaries:
         """Whether gradients are drawn, which are there only between backward and clipping."""
         return bool(self._chosen & {"gradient", "gradient_norm", "global_gradient_norm"})
 
-    def gradients(self, step: int, parameters: Named) -> None:
-        """Draw gradients as they are before clipping."""
+    def gradients(self, step: int, parameters: Named, *, scale: float = 1.0) -> None:
+        """Draw gradients, which are `scale` times too large, as they are before clipping."""
         if self._board is None:
             return
-        found = {name: parameter.grad for name, parameter in parameters if parameter.grad is not None}
+        found = {name: parameter.grad / scale for name, parameter in parameters if parameter.grad is not None}
         norms = {name: gradient.norm() for name, gradient in found.items()}
         if "global_gradient_norm" in self._chosen and norms:
             self._board.add_scalar("global_gradient_norm", float(torch.stack(list(norms.values())).norm()), step)

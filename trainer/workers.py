@@ -11,9 +11,14 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
 
+from trainer.devices import CPU
 from trainer.errors import WorkerError
 
 logger = logging.getLogger(__name__)
+
+# Votes and commits are tensors of the CPU, and so gloo's, on every device.
+_BACKENDS = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
+_LIBRARIES = ("gloo", "nccl")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,16 +89,18 @@ class Workers:
     """The process group of a job; a world of one exchanges nothing.
 
     `timeout_s` bounds every wait for another rank: a rank that died ends the job with an error instead of a hang.
+    `device` is where the ranks compute, already the process's own (devices.settle).
     """
 
-    def __init__(self, rank: Rank, *, timeout_s: float = 60.0) -> None:
+    def __init__(self, rank: Rank, *, device: torch.device = CPU, timeout_s: float = 60.0) -> None:
         self.rank = rank.rank
         self.world_size = rank.world_size
         wait = datetime.timedelta(seconds=timeout_s)
+        backend = _BACKENDS[device.type]
         if rank.world_size == 1:
-            dist.init_process_group("gloo", rank=0, world_size=1, store=HashStore(), timeout=wait)
+            dist.init_process_group(backend, rank=0, world_size=1, store=HashStore(), timeout=wait)
         else:
-            dist.init_process_group("gloo", timeout=wait)
+            dist.init_process_group(backend, timeout=wait)
         # Commits are exchanged from the writer's thread: sharing the step's group would interleave the two.
         self._commits = dist.new_group(backend="gloo", timeout=wait)
 
@@ -146,11 +153,12 @@ class Workers:
 
 @contextmanager
 def naming_lost_ranks(rank: int) -> Iterator[None]:
-    """Turn what gloo says of a lost connection, here or below TorchRec, into a WorkerError."""
+    """Turn what gloo and NCCL say of a lost connection, here or below TorchRec, into a WorkerError."""
     try:
         yield
     except RuntimeError as error:
-        if "gloo" not in str(error).lower() and not isinstance(error, dist.DistError):
+        named = any(library in str(error).lower() for library in _LIBRARIES)
+        if not named and not isinstance(error, dist.DistError):
             raise
         logger.debug("rank=%d collective failed error=%s", rank, error)
         raise WorkerError(

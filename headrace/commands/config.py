@@ -54,7 +54,7 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
     _write(report, out)
     refuse_misfits(create_features(config), config.data_config)
     found = estimate(config, events_per_second=args.events_per_second)
-    out.write(f"{args.config}: ok for training on {device}, {len(report.notices)} notice(s)\n")
+    out.write(f"{args.config}: ok, {len(report.notices)} notice(s), for training on {device}\n")
     out.write(found.text())
     return 0
 

@@ -43,12 +43,8 @@ def add_model_dir(parser: argparse.ArgumentParser) -> None:
 
 def add_device(parser: argparse.ArgumentParser, what: str) -> None:
     """The option --device of a command that computes with a model."""
-    parser.add_argument(
-        "--device",
-        choices=("auto", "cpu", "cuda"),
-        default="auto",
-        help=f"{what} (default: CUDA where this machine has it)",
-    )
+    text = f"{what} (default: CUDA where this machine has it)"
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=text)
 
 
 def at_least(least: int) -> Callable[[str], int]:

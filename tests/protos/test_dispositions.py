@@ -9,7 +9,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from protos.data_pb2 import OdpsDataset, ParquetDataset
-from protos.dispositions import CONDITIONS, Disposition, Report, check, rules_of
+from protos.dispositions import CONDITIONS, Disposition, Report, Scene, check, rules_of
 from protos.errors import ConfigError
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.walk import is_map
@@ -78,9 +78,9 @@ def judged(report: Report) -> list[tuple[str, str]]:
     return [(finding.path, finding.disposition) for finding in (*report.errors, *report.notices)]
 
 
-def own_findings(config: EasyRecConfig, place: str) -> list[str]:
+def own_findings(config: EasyRecConfig, place: str, device: str) -> list[str]:
     """Dispositions of what was found on the way to `place`, by the table alone."""
-    report = check(config)
+    report = check(config, device=device)
     table = [
         f for f in (*report.errors, *report.notices) if f.text.startswith(("is mapped", "has no effect", "is refused"))
     ]
@@ -106,17 +106,19 @@ def test_every_set_field_that_is_not_honoured_is_named_exactly_once(field: Field
         way = WAYS[field.containing_type]
         put(descend(config, way), field, value)
         place = ".".join(step.name for step in (*way, field))
-        found = own_findings(config, place)
-        expected = governing(config, way, field, value)
-        assert sorted(found) == sorted(expected), (place, value)
+        for device in ("cpu", "cuda"):
+            found = own_findings(config, place, device)
+            expected = governing(config, way, field, value, device)
+            assert sorted(found) == sorted(expected), (place, value, device)
 
 
 def governing(
-    config: EasyRecConfig, way: tuple[FieldDescriptor, ...], field: FieldDescriptor, value: object
+    config: EasyRecConfig, way: tuple[FieldDescriptor, ...], field: FieldDescriptor, value: object, device: str
 ) -> list[str]:
     """What a reader of the table expects: the first refused or void field on the way, and what is mapped before it."""
     expected: list[str] = []
     owner: Message = config
+    scene = Scene(config=config, device=device)
     for step in (*way, field):
         shown = str(value) if step is field else ""
         if step is field and field.enum_type is not None:
@@ -124,7 +126,7 @@ def governing(
         rule = next(
             rule
             for rule in rules_of(step.containing_type.full_name, step.name)
-            if rule.value in ("", shown) and (not rule.when or CONDITIONS[rule.when](config, owner))
+            if rule.value in ("", shown) and (not rule.when or CONDITIONS[rule.when](scene, owner))
         )
         scalar = step.message_type is None and not step.is_repeated
         if scalar and not rule.value and value == step.default_value:
@@ -173,6 +175,36 @@ def test_check_depends_on_the_source(good: Callable[[], EasyRecConfig]) -> None:
     assert ("data_config.is_orderby_partition", "no-op") in judged(check(config))
     config.data_config.dataset_type = OdpsDataset
     assert judged(check(config)) == [("data_config.input_fields", "mapped"), ("data_config.shuffle", "no-op")]
+
+
+def test_notices_of_cuda_settings_depend_on_the_device_that_trains(good: Callable[[], EasyRecConfig]) -> None:
+    config = good()
+    config.data_config.pin_memory = False
+    train = config.train_config
+    train.cudnn_allow_tf32, train.cuda_matmul_allow_tf32, train.mixed_precision = False, True, "FP16"
+    train.grad_scaler.init_scale = 1024
+    assert [path for path, _ in judged(check(config, device="cpu"))] == [
+        "train_config.cudnn_allow_tf32",
+        "train_config.cuda_matmul_allow_tf32",
+        "train_config.mixed_precision",
+        "train_config.grad_scaler",
+        "data_config.pin_memory",
+    ]
+    # A process that does not train leaves it to the one that does.
+    assert judged(check(config, device="cuda")) == judged(check(config)) == []
+    train.mixed_precision = "BF16"
+    assert judged(check(config, device="cuda")) == [("train_config.grad_scaler", "no-op")]
+    train.mixed_precision = "FP8"
+    assert ("train_config.mixed_precision", "refused") in judged(check(config))
+
+
+def test_no_error_depends_on_the_device() -> None:
+    lines = resources.files("protos").joinpath("dispositions.tsv").read_text(encoding="utf-8").splitlines()[2:]
+    rows = [line.split("\t") for line in lines]
+    on_gpu = {(row[0], row[1].partition("=")[0]) for row in rows if len(row) > 3 and row[3].startswith("gpu")}
+    refused = [row for row in rows if (row[0], row[1]) in on_gpu and row[2] == "refused"]
+    assert len(on_gpu) == 5
+    assert refused == [["TrainConfig", "mixed_precision", "refused", "", "write BF16 or FP16, or leave it out"]]
 
 
 def test_check_names_a_repeated_field_once(good: Callable[[], EasyRecConfig]) -> None:

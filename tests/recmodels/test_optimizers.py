@@ -15,12 +15,11 @@ from torchrec.distributed.utils import optimizer_type_to_emb_opt_type
 from protos.train_pb2 import DenseOptimizer as DenseProto
 from protos.train_pb2 import GradClipping
 from protos.train_pb2 import SparseOptimizer as SparseProto
+from recmodels.clipping import Clipping, clip_gradients
 from recmodels.errors import ModelConfigError, StateError
 from recmodels.optimizers import (
-    Clipping,
     DenseOptimizer,
     SparseOptimizer,
-    clip_gradients,
     dense_optimizer,
     sparse_optimizer,
 )
