@@ -1,9 +1,9 @@
 """A process that has imported the trainer, publisher and command line, and forks one of them for each request.
 
 Importing takes seconds, a fork milliseconds: a thousand kills become affordable, each a SIGKILL of a real process.
-JSON lines come in and are answered: {"module", "arguments", "environment", "log", "user", "folder"} by {"pid"}, {"poll":
-pid} by {"status"}, null while it runs and negative for signals. A user is a number; it and the folder that the process
-runs in are the zygote's own where they are null.
+JSON lines come in and are answered: {"module", "arguments", "environment", "log", "user", "folder"} by {"pid"}, and
+{"poll": pid} by {"status"}, null while it runs and negative for signals. A user is a number; it and the folder that the
+process runs in are the zygote's own where they are null.
 """
 
 import importlib
