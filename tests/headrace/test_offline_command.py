@@ -12,15 +12,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 from checkpointer.local_store import LocalStore
+from features import create_features
 from protos.load import load_config
+from publisher.export.host import this_host
+from publisher.export.runtime import load_runtime
+from publisher.replica.follower import Follower
+from publisher.replica.metrics import ReplicaMetrics
+from publisher.replica.model import Side
+from publisher.replica.switch import Switch
 from publisher.versions import read_current
 
 pytestmark = pytest.mark.e2e
 
 ROWS = 640
+VOCABULARY = """feature_configs { id_feature { feature_name: "kind" expression: "item:kind" embedding_dim: 16
+  vocab_file: "%s/words.txt" default_bucketize_value: 0 } }
+"""
 
 
 def headrace(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -34,7 +45,9 @@ def trained(write_config: Callable[..., Path], tmp_path: Path) -> Path:
     """A configuration that was trained on a Parquet file, to its end."""
     rng = np.random.default_rng(0)
     users = rng.integers(0, 40, ROWS)
+    (tmp_path / "words.txt").write_text("other\nhats\nshoes\n")
     table = {
+        "kind": rng.choice(["hats", "shoes", "cups"], ROWS),
         "user_id": [str(user) for user in users],
         "slot": rng.integers(0, 10, ROWS),
         "price": rng.random(ROWS, dtype=np.float32),
@@ -45,6 +58,7 @@ def trained(write_config: Callable[..., Path], tmp_path: Path) -> Path:
     pq.write_table(pa.table(table), tmp_path / "rows.parquet")
     path = write_config()
     text = path.read_text().replace("KafkaDataset", "ParquetDataset")
+    text = text.replace('feature_names: "slot"', 'feature_names: "slot" feature_names: "kind"') + VOCABULARY % tmp_path
     path.write_text(f'train_input_path: "{tmp_path / "rows.parquet"}"\n{text}')
     ran = headrace("train", path)
     assert ran.returncode == 0, ran.stderr
@@ -52,7 +66,43 @@ def trained(write_config: Callable[..., Path], tmp_path: Path) -> Path:
     return path
 
 
-def test_train_evaluate_predict_export_and_publish(trained: Path, tmp_path: Path) -> None:
+def served_alone(folder: Path, rows: pa.RecordBatch) -> np.ndarray:
+    """What a replica answers that has nothing but an exported model directory."""
+    store, switch = LocalStore(folder), Switch[Side]()
+    follower = Follower(
+        store, switch, ReplicaMetrics(), host=this_host(), verifier=None, clock=lambda: 0.0, drain_s=1.0
+    )
+    assert follower.poll() and switch.current is not None
+    return switch.current.predict(rows)["probs"]
+
+
+def computed_alone(folder: Path, rows: pa.RecordBatch) -> np.ndarray:
+    """What another program makes of a plain export: its features, its rows, its dense half."""
+    features = create_features(load_config(folder / "pipeline.config"))
+    batch = features.parse(rows, labels=False)
+    ids = {key: part for group in batch.sparse_features.values() for key, part in group.to_dict().items()}
+    numbers = {key: part for group in batch.dense_features.values() for key, part in group.to_dict().items()}
+    groups = []
+    for group in json.loads((folder / "layout.json").read_text())["groups"]:
+        columns = []
+        for entry in group["entries"]:
+            if entry["table"] is None:
+                columns.append(numbers[entry["feature"]].numpy())
+                continue
+            assert set(ids[entry["feature"]].lengths().tolist()) == {1}
+            table = pq.read_table(folder / "tables" / f"{entry['table']}.parquet").to_pydict()
+            known = dict(zip(table["id"], table["weight"], strict=True))
+            columns.append(np.array([known[one] for one in ids[entry["feature"]].values().tolist()], np.float32))
+        groups.append(torch.from_numpy(np.concatenate(columns, axis=1)))
+    half = load_runtime(
+        "torch_script", (folder / "dense.torch_script").read_bytes(), load_file(folder / "dense.safetensors")
+    )
+    return half.run(groups)["probs"]
+
+
+def test_train_evaluate_predict_export_and_publish(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = tmp_path / "model"
     found = json.loads(headrace("status", model, "--json").stdout)
     assert (
@@ -93,6 +143,15 @@ def test_train_evaluate_predict_export_and_publish(trained: Path, tmp_path: Path
     version = read_current(LocalStore(model))
     assert version is not None
     assert json.loads(headrace("status", model, "--json").stdout)["version"]["served"] == version.version
+
+    (whole,) = pq.read_table(rows).to_batches()
+    expected = scores.column("probs").to_numpy()
+    for gone in (model, tmp_path / "words.txt", rows, trained):
+        gone.rename(gone.with_suffix(".gone"))
+    needed = whole.drop_columns(["clicked", "at", "event"])
+    np.testing.assert_allclose(served_alone(tmp_path / "served", needed), expected, rtol=1e-5)
+    monkeypatch.chdir(tmp_path / "exported")
+    np.testing.assert_allclose(computed_alone(Path(), needed), expected, rtol=1e-5)
 
 
 def test_evaluate_refuses_a_secret_without_repeating_it(headrace: Any, write_config: Callable[..., Path]) -> None:
