@@ -27,6 +27,37 @@ class ServingRows:
         return len(self.ids) + len(self.deleted)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """Where the rows of one table lie in a block: from `start` to before `end`."""
+
+    table: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowBlock:
+    """Rows of one width, table after table, no id twice in a run; none of its arrays can be written to.
+
+    `ids` int64[n]; `rows` uint8[n, w] encoded, C order, meaningless where deleted; `kept` bool[n], False: deleted.
+    """
+
+    runs: tuple[Run, ...]
+    ids: np.ndarray
+    rows: np.ndarray
+    kept: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in (self.ids, self.rows, self.kept):
+            array.flags.writeable = False
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        return self.ids.nbytes + self.rows.nbytes + self.kept.nbytes
+
+
 def encode_rows(parts: Iterable[ServingRows]) -> list[bytes]:
     """Write the parts as one Parquet file for each row width; tables keep the order given."""
     by_width: defaultdict[int, list[ServingRows]] = defaultdict(list)
@@ -37,6 +68,18 @@ def encode_rows(parts: Iterable[ServingRows]) -> list[bytes]:
 
 
 def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Iterator[ServingRows]:
+    """Read one file, table by table; VersionError as `decode_block`."""
+    block = decode_block(payload, what, tables)
+    for run in block.runs:
+        part = slice(run.start, run.end)
+        ids, rows, kept = block.ids[part], block.rows[part], block.kept[part]
+        if kept.all():
+            yield ServingRows(table=run.table, ids=ids, rows=rows, deleted=ids[:0])
+        else:
+            yield ServingRows(table=run.table, ids=ids[kept], rows=rows[kept], deleted=ids[~kept])
+
+
+def decode_block(payload: bytes, what: str, tables: Mapping[str, Table]) -> RowBlock:
     """Read one file; refuse tables that the manifest does not list, and ids out of order."""
     try:
         # On this thread alone: a replica reads at a low priority, which Arrow's own threads do not have.
@@ -44,32 +87,44 @@ def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Itera
         names = columns["table"].combine_chunks()
         _check_types(columns.schema, what)
         ids = columns["id"].combine_chunks().to_numpy()
-        rows, present = _rows(columns["row"].combine_chunks())
+        rows, kept = _rows(columns["row"].combine_chunks())
     except (pa.ArrowException, KeyError) as error:
         raise VersionError(Reason.CORRUPT, f"{what} is not a file of serving rows: {error}") from error
     codes = names.indices.to_numpy()
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
-        name = names.dictionary[int(codes[start])].as_py()
-        part = slice(start, end)
-        if name not in tables:
+    ends = np.append(starts[1:], len(codes))
+    known = names.dictionary.to_pylist()
+    runs = tuple(
+        Run(table=known[codes[start]], start=int(start), end=int(end)) for start, end in zip(starts, ends, strict=True)
+    )
+    _check_runs(runs, ids, what, tables)
+    return RowBlock(runs=runs, ids=ids, rows=rows, kept=kept)
+
+
+def _check_runs(runs: tuple[Run, ...], ids: np.ndarray, what: str, tables: Mapping[str, Table]) -> None:
+    for run in runs:
+        if run.table not in tables:
             raise VersionError(
-                Reason.CONTRACT, f"{what} holds rows of table {name!r}, which the manifest does not list"
+                Reason.CONTRACT, f"{what} holds rows of table {run.table!r}, which the manifest does not list"
             )
-        if (np.diff(ids[part]) <= 0).any():
-            raise VersionError(Reason.CORRUPT, f"{what}: ids of table {name!r} are not ascending")
-        kept = present[part]
-        if kept.all():
-            yield ServingRows(table=name, ids=ids[part], rows=rows[part], deleted=ids[:0])
-        else:
-            yield ServingRows(table=name, ids=ids[part][kept], rows=rows[part][kept], deleted=ids[part][~kept])
+    falls = ids[1:] <= ids[:-1]
+    falls[[run.start - 1 for run in runs[1:]]] = False
+    if falls.any():
+        at = int(np.argmax(falls))
+        table = next(run.table for run in runs if at < run.end)
+        raise VersionError(Reason.CORRUPT, f"{what}: ids of table {table!r} are not ascending")
 
 
-def read_rows(
+def read_rows(store: Store, tables: Iterable[Table], blob: Blob) -> Iterator[ServingRows]:
+    """Read and verify one file of a base or a delta, table by table."""
+    return decode_rows(read_blob(store, blob), blob.path, {table.name: table for table in tables})
+
+
+def read_block(
     store: Store, tables: Iterable[Table], blob: Blob, *, between: Callable[[], object] = lambda: None
-) -> Iterator[ServingRows]:
+) -> RowBlock:
     """Read and verify one file of a base or a delta; `between` as in `read_blob`."""
-    return decode_rows(read_blob(store, blob, between=between), blob.path, {table.name: table for table in tables})
+    return decode_block(read_blob(store, blob, between=between), blob.path, {table.name: table for table in tables})
 
 
 def _check_types(schema: pa.Schema, what: str) -> None:

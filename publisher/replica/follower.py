@@ -7,7 +7,7 @@ or a longer way back, is loaded from scratch beside what is being served.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from checkpointer.errors import StoreError
@@ -31,9 +31,8 @@ logger = logging.getLogger(__name__)
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 10.0
 _HISTORY_BYTES = 64 << 20
-# A quarter of a millisecond's work; how long to work without a rest, how long to rest, and how often for one version: a
-# replica must keep up with large deltas too.
-_SLICE_BYTES = 1 << 18
+# How long to work without a rest, how long to rest, and how often for one version: a replica must keep up with large
+# deltas too.
 _TURN_S = 0.0005
 _REST_S = 0.001
 _RESTS = 100
@@ -186,18 +185,23 @@ class Follower:
 
     def _advance(self, current: Side, version: ServingVersion, state: State, plan: Plan) -> str:
         """Go forward by deltas."""
-        patches = tuple(read_patches(self._store, version, current.contract, plan, between=self._rest))
+        patches = tuple(read_patches(self._store, version, plan, between=self._rest))
+        before = current.version
         self._change(current, version, state, patches)
-        # From the side that still is at the version before: after the flip, so that nobody waits for it.
-        self._history.add(current.version, current.tables.inverse(self._spread(patches)))
-        self._bring_along(current, patches)
+        undo = None
+        if self._drained(current):
+            undo = current.tables.exchange(patches, self._rest)
+            self._idle = current
+        self._history.add(before, undo)
         return "deltas"
 
     def _retreat(self, current: Side, version: ServingVersion, state: State, undo: tuple[Patch, ...]) -> str:
         """Go back the way that was come."""
         self._change(current, version, state, undo)
         self._history.drop_to(version)
-        self._bring_along(current, undo)
+        if self._drained(current):
+            current.apply(undo, self._rest)
+            self._idle = current
         return "undo"
 
     def _change(self, current: Side, version: ServingVersion, state: State, patches: tuple[Patch, ...]) -> None:
@@ -205,33 +209,25 @@ class Follower:
         side = self._idle if self._idle is not None else self._twin(current)
         # Until it is flipped, a failure leaves this side half changed: the next attempt must not find it.
         self._idle = None
-        rows = side.apply(self._spread(patches))
+        rows = side.apply(patches, self._rest)
         side.take(version, self._weights(side, version, state))
         self._flip(side, current)
         self._metrics.apply_rows.inc(rows)
 
-    def _bring_along(self, side: Side, patches: tuple[Patch, ...]) -> None:
-        """Change the side that was current, once its last reader has left."""
+    def _drained(self, side: Side) -> bool:
+        """Whether the last reader has left the side that was current, which then may be brought along."""
         if self._switch.drained(side, timeout_s=self._drain_s):
-            side.apply(self._spread(patches))
-            self._idle = side
-            return
+            return True
         self._metrics.stuck_readers.inc()
         logger.warning("a request has held version=%d for %.1f s: its copy is given up", side.number, self._drain_s)
+        return False
 
-    def _spread(self, patches: Iterable[Patch]) -> Iterator[Patch]:
-        """Slice patches, and rest between slices.
+    def _rest(self) -> None:
+        """Leave the core to requests for a moment, when a turn is over; before the first version there are none.
 
         A request that wakes up on the core of this thread waits until the thread rests or the next tick of the
         scheduler, whatever their priorities.
         """
-        for patch in patches:
-            for part in patch.slices(_SLICE_BYTES):
-                yield part
-                self._rest()
-
-    def _rest(self) -> None:
-        """Leave the core to requests for a moment, when a turn is over; before the first version there are none."""
         if self._switch.current is None or not self._rests or self._clock() - self._rested < _TURN_S:
             return
         self._rests -= 1
@@ -247,8 +243,7 @@ class Follower:
         found = current.tables.found if current is not None and current.contract is contract else None
         tables = ServingTables(contract.shapes, contract.group_widths, found)
         side = Side(contract, tables, self._dense.load(version, contract, state), version)
-        patches = read_patches(self._store, version, contract, plan, between=self._rest)
-        rows = side.apply(self._spread(patches))
+        rows = side.apply(read_patches(self._store, version, plan, between=self._rest), self._rest)
         side.take(version, side.dense)
         side.warm()
         self._flip(side, current)

@@ -2,7 +2,9 @@
 
 The index is an open-addressing table of (id, slot) pairs with linear probing, at most half full. A deletion shifts the
 rest of its probe chain back, so there are no tombstones and a lookup's cost does not grow with deletions.
-Rows stay as published (`checkpointer/encoding.py`) and are decoded while they are pooled.
+Rows stay as published (`checkpointer/encoding.py`) and are decoded while they are pooled. Changes go a few ids at a
+time, in three passes: one asks for the places in the index, one for those of the rows, one copies. Else each id would
+wait for memory twice.
 """
 
 # numba has no types, and inside a kernel Python's are not the ones that count.
@@ -14,14 +16,19 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
 EMPTY: Final = -1  # raw ids are never negative
 
 # What a table's entry in the catalogue holds, in this order.
-CATALOGUE_WIDTH: Final = 7
-INDEX, MASK, ROWS, WIDTH, DIM, ENCODING, DIRECT_ROWS = range(CATALOGUE_WIDTH)
+CATALOGUE_WIDTH: Final = 11
+INDEX, MASK, ROWS, WIDTH, DIM, ENCODING, DIRECT_ROWS, CAPACITY, STATE, FREED, PRESENT = range(CATALOGUE_WIDTH)
+
+# Where the rows of a table lie in a block.
+RUN_WIDTH: Final = 3
+RUN_TABLE, RUN_START, RUN_END = range(RUN_WIDTH)
 
 # What an entry of the lookup plan holds, in this order.
 PLAN_WIDTH: Final = 6
@@ -29,8 +36,11 @@ KEY, TABLE, GROUP_START, GROUP_WIDTH, COLUMN, MEAN = range(PLAN_WIDTH)
 
 FP32, FP16, INT8, INT4 = range(4)
 
-# Indices into the `state` of an index.
+# Indices into the `state` of a table: rows that are there, slots in `freed`, slots ever used.
 COUNT, FREE, USED = range(3)
+
+_AHEAD: Final = 32
+_LINE: Final = 64
 
 
 @intrinsic
@@ -41,6 +51,34 @@ def _pointer(_typing: Any, address: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
     return types.voidptr(address), generate
+
+
+@intrinsic
+def _prefetch(_typing: Any, address: Any) -> Any:
+    """Ask for the cache line at an address, without waiting for it."""
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, _signature: Any, args: Any) -> ir.Value:
+        flag, pointer = ir.IntType(32), ir.PointerType(ir.IntType(8))
+        asks = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), asks)
+        # For reading (a line asked for writing leaves the other core's cache), to be kept, data.
+        builder.call(function, [builder.inttoptr(args[0], pointer), flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.none(address), generate
+
+
+@intrinsic
+def _copy(_typing: Any, target: Any, source: Any, size: Any) -> Any:
+    """Copy bytes between addresses that do not overlap."""
+
+    def generate(context: BaseContext, builder: ir.IRBuilder, _signature: Any, args: Any) -> ir.Value:
+        pointer = ir.PointerType(ir.IntType(8))
+        to, of = (builder.inttoptr(arg, pointer) for arg in args[:2])
+        cgutils.raw_memcpy(builder, to, of, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.none(target, source, size), generate
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
@@ -64,29 +102,57 @@ def find(index: np.ndarray, mask: int, key: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def put(
-    index: np.ndarray,
-    mask: int,
-    state: np.ndarray,
-    free: np.ndarray,
-    rows: np.ndarray,
-    ids: np.ndarray,
-    new: np.ndarray,
+def _remove(index: np.ndarray, mask: int, at: int) -> None:
+    """Empty a place of the index, closing the gap in its probe chain."""
+    hole = at
+    at = (at + 1) & mask
+    while index[2 * at] != EMPTY:
+        # An entry may move into the hole only when its home is not between the hole and itself.
+        distance = (at - _home(index[2 * at], mask)) & mask
+        if distance >= ((at - hole) & mask):
+            index[2 * hole] = index[2 * at]
+            index[2 * hole + 1] = index[2 * at + 1]
+            hole = at
+        at = (at + 1) & mask
+    index[2 * hole] = EMPTY
+
+
+@numba.njit(nogil=True, cache=True)
+def _place(
+    table: np.ndarray, ids: np.ndarray, kept: np.ndarray, start: int, end: int, slots: np.ndarray, were: np.ndarray
 ) -> int:
-    """Insert or overwrite rows; return how many were taken before the index or the row store was full."""
-    width = rows.shape[1]
-    for i in range(len(ids)):
+    """Give every id its slot and the deleted ones none any more; return how far it came: a table may be full.
+
+    `slots` are those that the ids have, or had; `were` says whether they had one.
+    """
+    mask = table[MASK]
+    index = numba.carray(_pointer(table[INDEX]), (2 * (mask + 1),), np.int64)
+    state = numba.carray(_pointer(table[STATE]), (3,), np.int64)
+    # As large as can be: Python makes room for the deletions of a block before it starts.
+    freed = numba.carray(_pointer(table[FREED]), (table[CAPACITY],), np.int64)
+    for i in range(start, end):
+        _prefetch(table[INDEX] + 16 * _home(ids[i], mask))
+    for i in range(start, end):
         key = ids[i]
         at = _home(key, mask)
         while index[2 * at] != key and index[2 * at] != EMPTY:
             at = (at + 1) & mask
-        if index[2 * at] == EMPTY:
+        there = index[2 * at] == key
+        slot = np.int64(0)
+        if there:
+            slot = index[2 * at + 1]
+            if not kept[i]:
+                _remove(index, mask, at)
+                freed[state[FREE]] = slot
+                state[FREE] += 1
+                state[COUNT] -= 1
+        elif kept[i]:
             if 2 * (state[COUNT] + 1) > mask + 1:
                 return i
             if state[FREE] > 0:
                 state[FREE] -= 1
-                slot = free[state[FREE]]
-            elif state[USED] < len(rows):
+                slot = freed[state[FREE]]
+            elif state[USED] < table[CAPACITY]:
                 slot = state[USED]
                 state[USED] += 1
             else:
@@ -94,55 +160,94 @@ def put(
             index[2 * at] = key
             index[2 * at + 1] = slot
             state[COUNT] += 1
-        else:
-            slot = index[2 * at + 1]
-        for j in range(width):
-            rows[slot, j] = new[i, j]
-    return len(ids)
+        slots[i - start] = slot
+        were[i - start] = there
+    return end
 
 
 @numba.njit(nogil=True, cache=True)
-def delete(index: np.ndarray, mask: int, state: np.ndarray, free: np.ndarray, ids: np.ndarray) -> int:
-    """Remove ids, closing the gaps in their probe chains; return how many were there."""
-    gone = 0
-    for i in range(len(ids)):
-        key = ids[i]
-        at = _home(key, mask)
-        while index[2 * at] != key and index[2 * at] != EMPTY:
-            at = (at + 1) & mask
-        if index[2 * at] == EMPTY:
-            continue
-        free[state[FREE]] = index[2 * at + 1]
-        state[FREE] += 1
-        state[COUNT] -= 1
-        gone += 1
-        hole = at
-        at = (at + 1) & mask
-        while index[2 * at] != EMPTY:
-            # An entry may move into the hole only when its home is not between the hole and itself.
-            distance = (at - _home(index[2 * at], mask)) & mask
-            if distance >= ((at - hole) & mask):
-                index[2 * hole] = index[2 * at]
-                index[2 * hole + 1] = index[2 * at + 1]
-                hole = at
-            at = (at + 1) & mask
-        index[2 * hole] = EMPTY
-    return gone
+def _place_direct(table: np.ndarray, ids: np.ndarray, start: int, end: int, slots: np.ndarray, were: np.ndarray) -> int:
+    """As `_place`, where a row's number is its slot."""
+    state = numba.carray(_pointer(table[STATE]), (3,), np.int64)
+    present = numba.carray(_pointer(table[PRESENT]), (table[DIRECT_ROWS],), np.bool_)
+    for i in range(start, end):
+        slots[i - start] = ids[i]
+        were[i - start] = present[ids[i]]
+        state[COUNT] += not present[ids[i]]
+        present[ids[i]] = True
+    return end
 
 
 @numba.njit(nogil=True, cache=True)
-def gather(index: np.ndarray, mask: int, rows: np.ndarray, ids: np.ndarray, there: np.ndarray, out: np.ndarray) -> int:
-    """Copy the rows of those `ids` that are there to the front of `out`, and the ids to `there`; return how many."""
-    at = 0
-    for i in range(len(ids)):
-        slot = find(index, mask, ids[i])
-        if slot < 0:
-            continue
-        there[at] = ids[i]
-        for j in range(rows.shape[1]):
-            out[at, j] = rows[slot, j]
-        at += 1
-    return at
+def _places(
+    table: np.ndarray, ids: np.ndarray, kept: np.ndarray, start: int, end: int, slots: np.ndarray, were: np.ndarray
+) -> int:
+    """`_place`, and ask for the rows."""
+    if table[DIRECT_ROWS] >= 0:
+        reached = _place_direct(table, ids, start, end, slots, were)
+    else:
+        reached = _place(table, ids, kept, start, end, slots, were)
+    for i in range(reached - start):
+        row = table[ROWS] + slots[i] * table[WIDTH]
+        for line in range(row, row + table[WIDTH], _LINE):
+            _prefetch(line)
+    return reached
+
+
+@numba.njit(nogil=True, cache=True)
+def put(
+    ids: np.ndarray, rows: np.ndarray, kept: np.ndarray, catalogue: np.ndarray, runs: np.ndarray, start: int, end: int
+) -> int:
+    """Insert, overwrite and delete [start, end) of a block; return how far it came: the table there may be full."""
+    slots, were = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.bool_)
+    source, width = rows.ctypes.data, rows.shape[1]
+    for run in range(len(runs)):
+        table = catalogue[runs[run, RUN_TABLE]]
+        at, until = max(start, runs[run, RUN_START]), min(end, runs[run, RUN_END])
+        while at < until:
+            stop = min(at + _AHEAD, until)
+            reached = _places(table, ids, kept, at, stop, slots, were)
+            for i in range(at, reached):
+                if kept[i]:
+                    _copy(table[ROWS] + slots[i - at] * width, source + i * width, width)
+            if reached < stop:
+                return reached
+            at = stop
+    return end
+
+
+@numba.njit(nogil=True, cache=True)
+def exchange(
+    ids: np.ndarray,
+    rows: np.ndarray,
+    kept: np.ndarray,
+    old: np.ndarray,
+    existed: np.ndarray,
+    catalogue: np.ndarray,
+    runs: np.ndarray,
+    start: int,
+    end: int,
+) -> int:
+    """As `put`, and hand out what was there: `existed` and, where it did, the `old` rows."""
+    slots = np.empty(_AHEAD, np.int64)
+    source, before, width = rows.ctypes.data, old.ctypes.data, rows.shape[1]
+    for run in range(len(runs)):
+        table = catalogue[runs[run, RUN_TABLE]]
+        at, until = max(start, runs[run, RUN_START]), min(end, runs[run, RUN_END])
+        while at < until:
+            stop = min(at + _AHEAD, until)
+            reached = _places(table, ids, kept, at, stop, slots, existed[at:stop])
+            # In order: a row that takes the slot of a deleted one comes after it.
+            for i in range(at, reached):
+                row = table[ROWS] + slots[i - at] * width
+                if existed[i]:
+                    _copy(before + i * width, row, width)
+                if kept[i]:
+                    _copy(row, source + i * width, width)
+            if reached < stop:
+                return reached
+            at = stop
+    return end
 
 
 @numba.njit(nogil=True, cache=True)
@@ -157,14 +262,6 @@ def rehash(old: np.ndarray, index: np.ndarray, mask: int) -> None:
             at = (at + 1) & mask
         index[2 * at] = key
         index[2 * at + 1] = old[2 * i + 1]
-
-
-@numba.njit(nogil=True, cache=True)
-def put_direct(rows: np.ndarray, ids: np.ndarray, new: np.ndarray) -> None:
-    """Overwrite rows of a table that is keyed by row number."""
-    for i in range(len(ids)):
-        for j in range(rows.shape[1]):
-            rows[ids[i], j] = new[i, j]
 
 
 @numba.njit(nogil=True, cache=True, inline="always")

@@ -1,9 +1,8 @@
 """Reading a version's parts: verified rows as patches, dense weights, the dense half that fits this host."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
-import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 
@@ -14,22 +13,22 @@ from publisher.export.runtime import EAGER, DenseRunner, State, load_runtime
 from publisher.manifest import Artefact, Base, Delta, Plan, ServingVersion
 from publisher.replica.contract import Contract
 from publisher.replica.model import Dense
-from publisher.replica.tables import Patch, TableShape
-from publisher.rows import ServingRows, read_rows
+from publisher.replica.tables import Patch
+from publisher.rows import read_block
 from publisher.versions import read_blob
 
 logger = logging.getLogger(__name__)
 
 
 def read_patches(
-    store: Store, version: ServingVersion, contract: Contract, plan: Plan, *, between: Callable[[], object]
+    store: Store, version: ServingVersion, plan: Plan, *, between: Callable[[], object]
 ) -> Iterator[Patch]:
     """Read and verify, one file at a time, what a plan wants applied; `between` as in `read_blob`."""
-    shapes = {shape.name: shape for shape in contract.shapes}
     if plan.base is not None:
         yield from _patches(store, version, plan.base, between)
     for delta in plan.deltas:
-        yield from (_reset(name, shapes, version) for name in delta.resets)
+        if delta.resets:
+            yield Patch(resets=delta.resets)
         yield from _patches(store, version, delta, between)
 
 
@@ -37,19 +36,7 @@ def _patches(
     store: Store, version: ServingVersion, part: Base | Delta, between: Callable[[], object]
 ) -> Iterator[Patch]:
     for blob in part.blobs:
-        for rows in read_rows(store, version.tables, blob, between=between):
-            yield _patch(rows)
-
-
-def _patch(rows: ServingRows) -> Patch:
-    return Patch(table=rows.table, ids=rows.ids, rows=np.ascontiguousarray(rows.rows), deleted=rows.deleted)
-
-
-def _reset(name: str, shapes: Mapping[str, TableShape], version: ServingVersion) -> Patch:
-    if name not in shapes:
-        raise VersionError(Reason.CONTRACT, f"version {version.version} resets table {name!r}, which it does not list")
-    nothing = np.empty(0, np.int64)
-    return Patch(table=name, ids=nothing, rows=np.empty((0, shapes[name].width), np.uint8), reset=True)
+        yield Patch(block=read_block(store, version.tables, blob, between=between))
 
 
 def read_state(store: Store, version: ServingVersion) -> State:

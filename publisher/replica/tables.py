@@ -3,9 +3,10 @@
 A copy is either being read or being changed, never both: `switch.py` keeps two. Rows stay encoded as published.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,14 @@ import numpy.typing as npt
 from checkpointer.encoding import Encoding, row_bytes
 from publisher.errors import Reason, VersionError
 from publisher.replica import kernels
+from publisher.rows import RowBlock, Run
 
 Int64s = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+Array = TypeVar("Array", Int64s, Bytes)
+Between = Callable[[], object]
 
 _ENCODINGS: Final[Mapping[Encoding, int]] = {
     Encoding.FP32: kernels.FP32,
@@ -26,6 +31,12 @@ _ENCODINGS: Final[Mapping[Encoding, int]] = {
 }
 _FIRST_ROWS: Final = 1024
 _MORE_ROWS: Final = 4096
+_LINE: Final = 64
+_SLICE_BYTES: Final = 1 << 19
+
+
+def _nothing() -> None:
+    """Between slices."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,46 +54,46 @@ class TableShape:
         return row_bytes(self.encoding, self.dim)
 
 
+_NO_ROWS: Final = RowBlock(
+    runs=(), ids=np.empty(0, np.int64), rows=np.empty((0, 0), np.uint8), kept=np.empty(0, np.bool_)
+)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Patch:
-    """What one base or delta does to one table, in the order RESET, DEL, PUT."""
+    """What one file of a base or delta does: the tables in `resets` lose every row, then `block` is deleted and put."""
 
-    table: str
-    ids: Int64s
-    rows: Bytes  # [n, width], C order
-    deleted: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
-    reset: bool = False
+    block: RowBlock = _NO_ROWS
+    resets: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        return self.ids.nbytes + self.rows.nbytes + self.deleted.nbytes
-
-    def slices(self, max_bytes: int) -> Iterator["Patch"]:
-        """Yield patches of about `max_bytes` at most that together do the same; at least one."""
-        count = max(1, max_bytes // (8 + self.rows.shape[1]))
-        for start in range(0, max(len(self.ids), 1), count):
-            part = slice(start, start + count)
-            if start == 0:
-                yield replace(self, ids=self.ids[part], rows=self.rows[part])
-            else:
-                yield Patch(table=self.table, ids=self.ids[part], rows=self.rows[part])
+        return self.block.nbytes
 
 
 def _power_of_two(at_least: int) -> int:
     return 1 << max(at_least - 1, 1).bit_length()
 
 
+def _aligned(rows: int, width: int) -> Bytes:
+    """Room for rows that starts at a cache line: a row of 64 bytes is in one then, not in two."""
+    raw = np.empty(rows * width + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + rows * width].reshape(rows, width)
+
+
 class ServingTable:
-    """One copy of one table."""
+    """One copy of one table; kernels change it by the addresses of its catalogue entry."""
 
     def __init__(self, shape: TableShape) -> None:
         self.shape = shape
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Forget every row."""
         first = _FIRST_ROWS if self.shape.rows is None else self.shape.rows
-        self._rows: Bytes = np.empty((first, self.shape.width), np.uint8)
+        self._rows = _aligned(first, self.shape.width)
         self._state = np.zeros(3, np.int64)
         self._free: Int64s = np.empty(0, np.int64)
         indexed = self.shape.rows is None
@@ -91,9 +102,7 @@ class ServingTable:
         self._present = np.zeros(0 if indexed else first, np.bool_)
 
     def __len__(self) -> int:
-        if self.shape.rows is None:
-            return int(self._state[kernels.COUNT])
-        return int(np.count_nonzero(self._present))
+        return int(self._state[kernels.COUNT])
 
     @property
     def nbytes(self) -> int:
@@ -101,15 +110,19 @@ class ServingTable:
         return self._rows.nbytes + self._index.nbytes + self._free.nbytes
 
     def catalogue_entry(self) -> tuple[int, ...]:
-        """Addresses and sizes in the order that `kernels.pool` reads them; void after the next change."""
+        """Addresses and sizes in the order of the kernels; void after `clear` and `make_room`."""
         return (
-            self._index.__array_interface__["data"][0],
+            self._index.ctypes.data,
             self._index.shape[0] // 2 - 1,
-            self._rows.__array_interface__["data"][0],
+            self._rows.ctypes.data,
             self.shape.width,
             self.shape.dim,
             _ENCODINGS[self.shape.encoding],
             -1 if self.shape.rows is None else self.shape.rows,
+            len(self._rows),
+            self._state.ctypes.data,
+            self._free.ctypes.data,
+            self._present.ctypes.data,
         )
 
     def check_complete(self) -> None:
@@ -122,86 +135,41 @@ class ServingTable:
                 "publish a version with a full base",
             )
 
-    def apply(self, patch: Patch) -> None:
-        """Apply one patch."""
-        self._check(patch)
-        if patch.reset:
-            self._clear()
-        if self.shape.rows is not None:
-            self._apply_direct(patch)
+    def check(self, ids: Int64s, rows: Bytes, kept: Bools) -> None:
+        """Refuse rows that this table cannot hold; ids are not negative."""
+        expected = (len(ids), self.shape.width)
+        if rows.shape != expected:
+            raise VersionError(Reason.CONTRACT, f"table {self.shape.name}: rows of shape {rows.shape}, not {expected}")
+        if self.shape.rows is None:
             return
-        if len(patch.deleted):
-            self._delete(patch.deleted)
-        if len(self) == 0:
-            self._reserve(len(patch.ids))
-        taken = 0
-        while taken < len(patch.ids):
-            mask = self._index.shape[0] // 2 - 1
-            ids, rows = patch.ids[taken:], patch.rows[taken:]
-            taken += kernels.put(self._index, mask, self._state, self._free, self._rows, ids, rows)
-            if taken < len(patch.ids):
-                # Only now: most rows of a delta are there already, and room for all of them would double the table.
-                self._reserve(_MORE_ROWS)
-
-    def _check(self, patch: Patch) -> None:
-        expected = (len(patch.ids), self.shape.width)
-        if patch.rows.shape != expected:
+        if len(ids) and int(ids.max()) >= self.shape.rows:
             raise VersionError(
-                Reason.CONTRACT, f"table {self.shape.name}: rows of shape {patch.rows.shape}, expected {expected}"
+                Reason.CONTRACT, f"table {self.shape.name}: row {ids.max()} of a table of {self.shape.rows} rows"
             )
-        for ids in (patch.ids, patch.deleted):
-            if len(ids) and int(ids.min()) < 0:
-                raise VersionError(Reason.CORRUPT, f"table {self.shape.name}: negative id {ids.min()}")
-        if self.shape.rows is not None and len(patch.ids) and int(patch.ids.max()) >= self.shape.rows:
-            raise VersionError(
-                Reason.CONTRACT, f"table {self.shape.name}: row {patch.ids.max()} of a table of {self.shape.rows} rows"
-            )
-        if self.shape.rows is not None and len(patch.deleted):
+        if not kept.all():
             raise VersionError(Reason.CORRUPT, f"table {self.shape.name} is keyed by row number and cannot lose rows")
 
-    def _apply_direct(self, patch: Patch) -> None:
-        kernels.put_direct(self._rows, patch.ids, patch.rows)
-        self._present[patch.ids] = True
-
-    def _delete(self, ids: Int64s) -> None:
-        free = int(self._state[kernels.FREE]) + len(ids)
-        if free > len(self._free):
-            grown = np.empty(_power_of_two(free), np.int64)
-            grown[: len(self._free)] = self._free
-            self._free = grown
-        mask = self._index.shape[0] // 2 - 1
-        kernels.delete(self._index, mask, self._state, self._free, ids)
-
-    def _reserve(self, more: int) -> None:
-        """Make room for `more` new ids: index at most half full, rows for every slot."""
-        wanted = int(self._state[kernels.COUNT]) + more
+    def make_room(self, rows: int, deletions: int) -> None:
+        """Make room for new ids, index at most half full, rows for every slot, and for as many deletions."""
+        freed = int(self._state[kernels.FREE]) + deletions
+        if freed > len(self._free):
+            self._free = _grown(self._free, np.empty(_power_of_two(freed), np.int64))
+        wanted = len(self) + rows
         if 2 * wanted > self._index.shape[0] // 2:
             old, pairs = self._index, _power_of_two(2 * wanted)
             self._index = np.full(2 * pairs, kernels.EMPTY, np.int64)
             kernels.rehash(old, self._index, pairs - 1)
-        slots = int(self._state[kernels.USED]) + max(0, more - int(self._state[kernels.FREE]))
+        used = int(self._state[kernels.USED])
+        slots = used + max(0, rows - int(self._state[kernels.FREE]))
         if slots > len(self._rows):
-            used = int(self._state[kernels.USED])
             # A quarter of slack: doubling would double the memory of a table that has stopped growing.
-            grown = np.empty((slots + slots // 4, self.shape.width), np.uint8)
-            grown[:used] = self._rows[:used]
-            self._rows = grown
-
-    def inverse(self, patch: Patch) -> Patch:
-        """Return the patch that undoes `patch`, which is not a reset, on the rows as they are now."""
-        ids = np.concatenate([patch.ids, patch.deleted]) if len(patch.deleted) else patch.ids
-        if self.shape.rows is not None:
-            return Patch(table=patch.table, ids=ids, rows=self._rows[ids])
-        there, rows = np.empty(len(ids), np.int64), np.empty((len(ids), self.shape.width), np.uint8)
-        mask = self._index.shape[0] // 2 - 1
-        found = kernels.gather(self._index, mask, self._rows, ids, there, rows)
-        new = np.setdiff1d(ids, there[:found]) if found < len(ids) else there[found:]
-        return Patch(table=patch.table, ids=there[:found], rows=rows[:found], deleted=new)
+            self._rows = _grown(self._rows, _aligned(slots + slots // 4, self.shape.width))
 
     def copy(self) -> "ServingTable":
         """Return a table of its own with the same rows."""
         twin = ServingTable(self.shape)
-        twin._rows, twin._index, twin._free = self._rows.copy(), self._index.copy(), self._free.copy()
+        twin._rows = _grown(self._rows, _aligned(*self._rows.shape))
+        twin._index, twin._free = self._index.copy(), self._free.copy()
         twin._state, twin._present = self._state.copy(), self._present.copy()
         return twin
 
@@ -231,6 +199,11 @@ class Ids:
     values: Int64s
     lengths: npt.NDArray[np.int32]
     weights: Floats = field(default_factory=lambda: np.empty(0, np.float32))
+
+
+def _grown(old: Array, fresh: Array) -> Array:
+    fresh[: len(old)] = old
+    return fresh
 
 
 def _half_values() -> Floats:
@@ -287,33 +260,71 @@ class ServingTables:
         kernels.bounds(ids.lengths, starts)
         kernels.pool(self._catalogue, plan, ids.values, starts, ids.weights, self._halves, batch, buffer, self.found)
 
-    def apply(self, patches: Iterable[Patch]) -> int:
-        """Apply patches in order and return the rows put and deleted; nobody may be reading."""
+    def apply(self, patches: Iterable[Patch], between: Between = _nothing) -> int:
+        """Apply patches in order and return the rows put and deleted; nobody may be reading.
+
+        `between` is called every quarter of a millisecond or so.
+        """
         rows = 0
-        try:
-            for patch in patches:
-                table = self._tables.get(patch.table)
-                if table is None:
-                    raise VersionError(
-                        Reason.CONTRACT, f"rows of table {patch.table}, which the contract does not name"
-                    )
-                table.apply(patch)
-                rows += len(patch.ids) + len(patch.deleted)
-        finally:
-            self._refresh()
+        for patch in patches:
+            self._begin(patch)
+            block = patch.block
+            put = partial(kernels.put, block.ids, block.rows, block.kept)
+            self._change(block, put, between)
+            rows += len(block.ids)
         return rows
 
-    def inverse(self, patches: Iterable[Patch]) -> tuple[Patch, ...] | None:
-        """Return what undoes `patches`, none of them applied yet; None where one resets a table.
-
-        Each is undone to the rows as they are now, so the order among them does not matter.
-        """
-        undo = []
+    def exchange(self, patches: Iterable[Patch], between: Between = _nothing) -> tuple[Patch, ...] | None:
+        """Apply patches in order and return those that undo them, in order; None where one resets a table."""
+        undo: list[Patch] | None = []
         for patch in patches:
-            if patch.reset:
-                return None
-            undo.append(self._tables[patch.table].inverse(patch))
-        return tuple(undo)
+            self._begin(patch)
+            block = patch.block
+            old, existed = np.empty(block.rows.shape, np.uint8), np.empty(len(block.ids), np.bool_)
+            self._change(block, partial(kernels.exchange, block.ids, block.rows, block.kept, old, existed), between)
+            if patch.resets:
+                undo = None
+            if undo is not None:
+                undo.append(Patch(block=replace(block, rows=old, kept=existed)))
+        return None if undo is None else tuple(reversed(undo))
+
+    def _begin(self, patch: Patch) -> None:
+        """Check a patch, reset its tables, make room for what it deletes."""
+        block = patch.block
+        if len(block.ids) and int(block.ids.min()) < 0:
+            raise VersionError(Reason.CORRUPT, f"negative id {block.ids.min()}")
+        every = bool(block.kept.all())
+        for run in block.runs:
+            part = slice(run.start, run.end)
+            table = self._table(run.table)
+            table.check(block.ids[part], block.rows[part], block.kept[part])
+            if not every:
+                table.make_room(0, int(np.count_nonzero(~block.kept[part])))
+        for name in patch.resets:
+            self._table(name).clear()
+        if patch.resets or not every:
+            self._refresh()
+
+    def _table(self, name: str) -> ServingTable:
+        if name not in self._tables:
+            raise VersionError(Reason.CONTRACT, f"rows of table {name}, which the contract does not name")
+        return self._tables[name]
+
+    def _change(self, block: RowBlock, kernel: Callable[[Int64s, Int64s, int, int], int], between: Between) -> None:
+        """Run a kernel over a block, a slice at a time."""
+        runs = np.array([(self._position[run.table], run.start, run.end) for run in block.runs], np.int64)
+        step = max(1, _SLICE_BYTES // (8 + block.rows.shape[1]))
+        at = 0
+        while at < len(block.ids):
+            until = min(at + step, len(block.ids))
+            at = kernel(self._catalogue, runs, at, until)
+            if at < until:
+                # Only now: most rows of a delta are there already, and room for all of them would double the table.
+                run = next(run for run in block.runs if run.start <= at < run.end)
+                table = self._tables[run.table]
+                table.make_room(run.end - at if not len(table) else _MORE_ROWS, 0)
+                self._refresh()
+            between()
 
     def check_complete(self) -> None:
         """Refuse when a table keyed by row number lacks rows."""
@@ -344,15 +355,13 @@ def warm_kernels() -> None:
     """Run every kernel once, so that neither the first request nor the first flip waits for one to be compiled."""
     shapes = [TableShape(name=name, dim=1, encoding=Encoding.FP32, rows=rows) for name, rows in (("i", None), ("d", 2))]
     tables = ServingTables(shapes, (2,))
-    for writeable in (True, False):
-        ids, row = np.arange(2, dtype=np.int64), np.zeros((2, 4), np.uint8)
-        # Rows come out of files and are read-only, unless the file has deletions: to numba these are two types.
-        row.flags.writeable = ids.flags.writeable = writeable
-        patches = [Patch(table=shape.name, ids=ids, rows=row) for shape in shapes]
-        tables.apply(patches)
-        undo = tables.inverse(patches)
-        tables.apply([*(undo or ()), Patch(table="i", ids=ids[:0], rows=row[:0], deleted=ids)])
+    runs = (Run(table="i", start=0, end=2), Run(table="d", start=2, end=4))
+    ids, rows = np.array([0, 1, 0, 1]), np.zeros((4, 4), np.uint8)
+    patch = Patch(block=RowBlock(runs=runs, ids=ids, rows=rows, kept=np.ones(4, np.bool_)))
+    tables.apply([patch])
+    tables.exchange([patch])
     plan = tables.plan(
         [PlanEntry(key=0, table=shape.name, group=0, column=at, mean=True) for at, shape in enumerate(shapes)]
     )
     tables.copy().pool(plan, Ids(values=np.arange(2), lengths=np.ones(2, np.int32)), 2, tables.outputs(2))
+    ServingTable(shapes[0]).make_room(2 * _FIRST_ROWS, 0)

@@ -103,8 +103,8 @@ def test_follower_rests_between_slices_while_it_serves(replica: Replica, writer:
     assert not replica.rests
     writer.publish(2, {"user_id_emb": Change(put={1: 2.0}), "item_id_emb": Change(put={7: 2.0})})
     assert replica.follower.poll()
-    # The digest; then two tables on the side that flips, their way back, and the other side.
-    assert len(replica.rests) == 7
+    # The digest, the side that flips, and the other side.
+    assert len(replica.rests) == 3
     assert replica.rows() == writer.rows
 
 
