@@ -14,6 +14,7 @@ from features.masking import with_masks
 from features.sampling.options import SamplerOptions
 from features.spec import WEIGHTED, Feature
 from protos import data_pb2, feature_pb2, pipeline_pb2
+from protos.s3_account import data_account
 from stream.decode_schema import declared_schema
 from stream.errors import SourceError
 
@@ -30,7 +31,7 @@ def create_features(
     for plugin in config.plugins:
         _import_plugin(plugin)
     data = config.data_config
-    setting = _setting(data, files or LocalFiles())
+    setting = _setting(data, files or LocalFiles(data_account(config)))
     if not config.feature_configs:
         raise FeatureConfigError("feature_configs is empty: a model needs at least one feature")
     generators = [made for entry in config.feature_configs for made in kinds.build(entry, setting)]

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from protos.s3_account import ENVIRONMENT, S3Account
+from stream.urls import OPEN_ERRORS, locate, reason
+
 
 class Files(Protocol):
     """Where features read the files that their configuration names."""
@@ -17,11 +20,21 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """The files of this machine."""
+    """The files of this machine, and those behind fsspec URLs, with an account for s3://."""
+
+    def __init__(self, s3: S3Account = ENVIRONMENT) -> None:
+        self._s3 = s3
 
     def read(self, path: str) -> bytes:
-        """Read from disk."""
-        return Path(path).read_bytes()
+        """Read from disk, or from where a URL leads."""
+        if "://" not in path:
+            return Path(path).read_bytes()
+        try:
+            fs, inner = locate(path, self._s3)
+            content: bytes = fs.cat_file(inner)
+        except OPEN_ERRORS as error:
+            raise OSError(reason(error)) from None
+        return content
 
 
 class NotedFiles:

@@ -1,3 +1,4 @@
+from protos import checkpoint_pb2 as _checkpoint_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -95,7 +96,7 @@ MAP_INT32_FLOAT: FieldType
 MAP_INT32_DOUBLE: FieldType
 
 class DataConfig(_message.Message):
-    __slots__ = ("batch_size", "dataset_type", "fg_encoded", "fg_encoded_multival_sep", "label_fields", "num_workers", "pin_memory", "input_fields", "delimiter", "with_header", "eval_batch_size", "drop_remainder", "fg_threads", "is_orderby_partition", "odps_data_quota_name", "sample_mask_prob", "negative_sample_mask_prob", "force_base_data_group", "sample_weight_fields", "fg_mode", "shuffle", "shuffle_buffer_size", "odps_data_compression", "sample_cost_field", "batch_cost_size", "input_fields_str", "in_order", "use_farm_hash_to_bucketize", "odps_config_file", "odps_immutable", "negative_sampler", "negative_sampler_v2", "hard_negative_sampler", "hard_negative_sampler_v2", "tdm_sampler")
+    __slots__ = ("batch_size", "dataset_type", "fg_encoded", "fg_encoded_multival_sep", "label_fields", "num_workers", "pin_memory", "input_fields", "delimiter", "with_header", "eval_batch_size", "drop_remainder", "fg_threads", "is_orderby_partition", "odps_data_quota_name", "sample_mask_prob", "negative_sample_mask_prob", "force_base_data_group", "sample_weight_fields", "fg_mode", "shuffle", "shuffle_buffer_size", "odps_data_compression", "sample_cost_field", "batch_cost_size", "input_fields_str", "in_order", "use_farm_hash_to_bucketize", "odps_config_file", "odps_immutable", "s3", "negative_sampler", "negative_sampler_v2", "hard_negative_sampler", "hard_negative_sampler_v2", "tdm_sampler")
     BATCH_SIZE_FIELD_NUMBER: _ClassVar[int]
     DATASET_TYPE_FIELD_NUMBER: _ClassVar[int]
     FG_ENCODED_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +127,7 @@ class DataConfig(_message.Message):
     USE_FARM_HASH_TO_BUCKETIZE_FIELD_NUMBER: _ClassVar[int]
     ODPS_CONFIG_FILE_FIELD_NUMBER: _ClassVar[int]
     ODPS_IMMUTABLE_FIELD_NUMBER: _ClassVar[int]
+    S3_FIELD_NUMBER: _ClassVar[int]
     NEGATIVE_SAMPLER_FIELD_NUMBER: _ClassVar[int]
     NEGATIVE_SAMPLER_V2_FIELD_NUMBER: _ClassVar[int]
     HARD_NEGATIVE_SAMPLER_FIELD_NUMBER: _ClassVar[int]
@@ -161,12 +163,13 @@ class DataConfig(_message.Message):
     use_farm_hash_to_bucketize: bool
     odps_config_file: str
     odps_immutable: bool
+    s3: _checkpoint_pb2.S3Options
     negative_sampler: NegativeSampler
     negative_sampler_v2: NegativeSamplerV2
     hard_negative_sampler: HardNegativeSampler
     hard_negative_sampler_v2: HardNegativeSamplerV2
     tdm_sampler: TDMSampler
-    def __init__(self, batch_size: _Optional[int] = ..., dataset_type: _Optional[_Union[DatasetType, str]] = ..., fg_encoded: _Optional[bool] = ..., fg_encoded_multival_sep: _Optional[str] = ..., label_fields: _Optional[_Iterable[str]] = ..., num_workers: _Optional[int] = ..., pin_memory: _Optional[bool] = ..., input_fields: _Optional[_Iterable[_Union[Field, _Mapping]]] = ..., delimiter: _Optional[str] = ..., with_header: _Optional[bool] = ..., eval_batch_size: _Optional[int] = ..., drop_remainder: _Optional[bool] = ..., fg_threads: _Optional[int] = ..., is_orderby_partition: _Optional[bool] = ..., odps_data_quota_name: _Optional[str] = ..., sample_mask_prob: _Optional[float] = ..., negative_sample_mask_prob: _Optional[float] = ..., force_base_data_group: _Optional[bool] = ..., sample_weight_fields: _Optional[_Iterable[str]] = ..., fg_mode: _Optional[_Union[FgMode, str]] = ..., shuffle: _Optional[bool] = ..., shuffle_buffer_size: _Optional[int] = ..., odps_data_compression: _Optional[str] = ..., sample_cost_field: _Optional[str] = ..., batch_cost_size: _Optional[int] = ..., input_fields_str: _Optional[str] = ..., in_order: _Optional[bool] = ..., use_farm_hash_to_bucketize: _Optional[bool] = ..., odps_config_file: _Optional[str] = ..., odps_immutable: _Optional[bool] = ..., negative_sampler: _Optional[_Union[NegativeSampler, _Mapping]] = ..., negative_sampler_v2: _Optional[_Union[NegativeSamplerV2, _Mapping]] = ..., hard_negative_sampler: _Optional[_Union[HardNegativeSampler, _Mapping]] = ..., hard_negative_sampler_v2: _Optional[_Union[HardNegativeSamplerV2, _Mapping]] = ..., tdm_sampler: _Optional[_Union[TDMSampler, _Mapping]] = ...) -> None: ...
+    def __init__(self, batch_size: _Optional[int] = ..., dataset_type: _Optional[_Union[DatasetType, str]] = ..., fg_encoded: _Optional[bool] = ..., fg_encoded_multival_sep: _Optional[str] = ..., label_fields: _Optional[_Iterable[str]] = ..., num_workers: _Optional[int] = ..., pin_memory: _Optional[bool] = ..., input_fields: _Optional[_Iterable[_Union[Field, _Mapping]]] = ..., delimiter: _Optional[str] = ..., with_header: _Optional[bool] = ..., eval_batch_size: _Optional[int] = ..., drop_remainder: _Optional[bool] = ..., fg_threads: _Optional[int] = ..., is_orderby_partition: _Optional[bool] = ..., odps_data_quota_name: _Optional[str] = ..., sample_mask_prob: _Optional[float] = ..., negative_sample_mask_prob: _Optional[float] = ..., force_base_data_group: _Optional[bool] = ..., sample_weight_fields: _Optional[_Iterable[str]] = ..., fg_mode: _Optional[_Union[FgMode, str]] = ..., shuffle: _Optional[bool] = ..., shuffle_buffer_size: _Optional[int] = ..., odps_data_compression: _Optional[str] = ..., sample_cost_field: _Optional[str] = ..., batch_cost_size: _Optional[int] = ..., input_fields_str: _Optional[str] = ..., in_order: _Optional[bool] = ..., use_farm_hash_to_bucketize: _Optional[bool] = ..., odps_config_file: _Optional[str] = ..., odps_immutable: _Optional[bool] = ..., s3: _Optional[_Union[_checkpoint_pb2.S3Options, _Mapping]] = ..., negative_sampler: _Optional[_Union[NegativeSampler, _Mapping]] = ..., negative_sampler_v2: _Optional[_Union[NegativeSamplerV2, _Mapping]] = ..., hard_negative_sampler: _Optional[_Union[HardNegativeSampler, _Mapping]] = ..., hard_negative_sampler_v2: _Optional[_Union[HardNegativeSamplerV2, _Mapping]] = ..., tdm_sampler: _Optional[_Union[TDMSampler, _Mapping]] = ...) -> None: ...
 
 class Field(_message.Message):
     __slots__ = ("input_name", "input_type")

@@ -21,7 +21,10 @@ _REMEDIES = {
     "ssl.keystore.password": "use stream_config.security.key_file and key_password_file",
     "ssl.key.pem": "put it into a file and name that in stream_config.security.key_file",
 }
-_DEFAULT_REMEDY = "put it into a file and name the file (stream_config.security, checkpoint_config.s3.credentials_file)"
+_DEFAULT_REMEDY = (
+    "put it into a file and name the file (stream_config.security, "
+    "data_config.s3.credentials_file or checkpoint_config.s3.credentials_file)"
+)
 
 
 def refuse_secrets(message: Message, source: str = "") -> None:

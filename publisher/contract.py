@@ -11,6 +11,7 @@ from features.drift import changes, described
 from features.files import LocalFiles, NotedFiles
 from protos.load import format_config
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.s3_account import data_account
 from publisher.fields import canonical
 from publisher.manifest import Table
 from publisher.versions import fetch
@@ -40,7 +41,7 @@ class Contract:
     @classmethod
     def of(cls, config: EasyRecConfig) -> "Contract":
         """Compute the contract of a configuration; raises what features and layout raise."""
-        files = NotedFiles(LocalFiles())
+        files = NotedFiles(LocalFiles(data_account(config)))
         features = create_features(config, files=files)
         layout = create_layout(features.features, config.model_config)
         return cls(

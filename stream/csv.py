@@ -53,7 +53,7 @@ class CsvOptions:
 
 def open_csv(path: str, options: CsvOptions) -> FileSource:
     """A source over the CSV files of a path; types that are not declared are those of the first file's first block."""
-    files = list_files(path, (".csv", *(f".csv{suffix}" for suffix in CODECS)))
+    files = list_files(path, (".csv", *(f".csv{suffix}" for suffix in CODECS)), options.reading.s3)
     settled = _settle_types(files[0], options)
     # A block's number means a place only together with the size of blocks.
     return FileSource(path, files, lambda file: CsvReader(file, settled), f"-{options.block_bytes:x}", options.reading)

@@ -18,6 +18,7 @@ from typing import BinaryIO, Protocol
 
 import fsspec
 
+from protos.s3_account import ENVIRONMENT, S3Account
 from stream.cursor import Cursor, PartitionKey
 from stream.errors import FileReplacedError, PositionError, SourceError
 from stream.shuffle import Shuffle, ShuffledReader
@@ -64,7 +65,7 @@ class InputFile:
             raise SourceError(f"{self.path} cannot be read: {reason(error)}") from None
 
 
-def list_files(path: str, suffix: str | tuple[str, ...]) -> tuple[InputFile, ...]:
+def list_files(path: str, suffix: str | tuple[str, ...], s3: S3Account = ENVIRONMENT) -> tuple[InputFile, ...]:
     """The files of a path, sorted; raise SourceError where a part of it matches nothing.
 
     Folders are searched, with all below them, for files of a suffix whose names start with neither `.` nor `_`.
@@ -76,7 +77,7 @@ def list_files(path: str, suffix: str | tuple[str, ...]) -> tuple[InputFile, ...
             what = f"a part of input path {path!r}" if path.strip() else "the input path"
             raise SourceError(f"{what} is empty; name files, folders or patterns, in training with train_input_path")
         try:
-            fs, inner = locate(part)
+            fs, inner = locate(part, s3)
             found = _matches(fs, inner, suffix)
             files += [describe_file(fs, name) for name in found]
         except OPEN_ERRORS as error:
@@ -129,10 +130,11 @@ class FileReader(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
-    """In which order and parts files are read. `splits` is the number of parts of each file."""
+    """In which order and parts files are read, and whose they are. `splits` is the number of parts of each file."""
 
     splits: int = 1
     shuffle: Shuffle | None = None
+    s3: S3Account = ENVIRONMENT
 
     def topic_id(self, file: InputFile, part: int) -> str:
         """What the offsets of a cursor depend on."""

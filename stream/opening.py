@@ -7,6 +7,7 @@ from collections.abc import Collection
 from protos import data_pb2, stream_pb2
 from protos.kafka_uri import is_kafka_uri, overlay, stream_config_for, stream_config_of
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.s3_account import data_account
 from stream.csv import CsvOptions, open_csv
 from stream.decode import Decoder
 from stream.decode_arrow import ArrowBatchDecoder, ArrowStreamDecoder
@@ -37,7 +38,8 @@ def open_configured(
     kind = config.data_config.dataset_type
     if is_kafka_uri(path) or kind == data_pb2.KafkaDataset:
         return KafkaSource(kafka_options(config, path), make_decoder(config, columns), clock=clock)
-    reading = Reading(splits=splits, shuffle=None if epoch is None else _shuffle(config, epoch))
+    shuffle = None if epoch is None else _shuffle(config, epoch)
+    reading = Reading(splits=splits, shuffle=shuffle, s3=data_account(config))
     if kind == data_pb2.ParquetDataset:
         return open_parquet(path, columns=columns, declared=declared_schema(config.data_config), reading=reading)
     if kind == data_pb2.CsvDataset:

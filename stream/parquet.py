@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from protos.s3_account import ENVIRONMENT
 from stream.cursor import Cursor
 from stream.decode import no_rows
 from stream.decode_arrow import plain
@@ -34,7 +35,7 @@ def open_parquet(
 
     `declared` gives types to columns that the path says (`dt=...`).
     """
-    files = list_files(path, ".parquet")
+    files = list_files(path, ".parquet", ENVIRONMENT if reading is None else reading.s3)
 
     def make(file: InputFile) -> ParquetReader:
         return ParquetReader(file, columns, rows_per_chunk, path_columns(file.path, declared))

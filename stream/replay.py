@@ -20,6 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from protos import stream_pb2
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.s3_account import ENVIRONMENT, S3Account, data_account
 from stream.encode import encode_rows
 from stream.errors import ReplayError
 from stream.kafka_client import KafkaClient, client_settings
@@ -41,6 +42,7 @@ class ReplayOptions:
     speed: float | None = None
     rate: float | None = None
     key_column: str | None = None
+    s3: S3Account = ENVIRONMENT
     timeout_s: float = 60.0  # for the brokers to acknowledge
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ def replay_options(
         speed=speed,
         rate=rate,
         key_column=key_column,
+        s3=data_account(config),
     )
 
 
@@ -128,8 +131,8 @@ class Replay:
 
     def _events(self, path: str, scratch: Path) -> Iterator[tuple[pa.RecordBatch, Times | None]]:
         if self._options.time_column is None:
-            return ((rows, None) for rows in unordered_events(path))
-        return ordered_events(path, self._options.time_column, scratch)
+            return ((rows, None) for rows in unordered_events(path, self._options.s3))
+        return ordered_events(path, self._options.time_column, scratch, self._options.s3)
 
     def _posts(self, events: Iterator[tuple[pa.RecordBatch, Times | None]]) -> Iterator[_Post]:
         """Cut the events into messages of `rows_per_message`, the last one shorter."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from protos.s3_account import ENVIRONMENT, S3Account
 from stream.errors import ReplayError, SourceError
 from stream.files import InputFile, list_files
 from stream.missing import require_columns
@@ -66,26 +67,28 @@ class _Run:
                 yield batch.replace_schema_metadata(None), time.of(batch, self.path)
 
 
-def ordered_events(path: str, time: TimeColumn, scratch: Path) -> Iterator[tuple[pa.RecordBatch, Times]]:
+def ordered_events(
+    path: str, time: TimeColumn, scratch: Path, s3: S3Account = ENVIRONMENT
+) -> Iterator[tuple[pa.RecordBatch, Times]]:
     """All rows of a path's Parquet files with their event times in milliseconds, in order of time.
 
     `scratch` is an empty folder for what must be sorted; the caller removes it.
     """
     runs: list[_Run] = []
-    for file in _files(path):
+    for file in _files(path, s3):
         runs += _runs(file, time, scratch)
     yield from _merge(runs, time)
 
 
-def unordered_events(path: str) -> Iterator[pa.RecordBatch]:
+def unordered_events(path: str, s3: S3Account = ENVIRONMENT) -> Iterator[pa.RecordBatch]:
     """All rows of a path's Parquet files in the order of files and rows."""
-    for file in _files(path):
+    for file in _files(path, s3):
         yield from _read_batches(file, None)
 
 
-def require_everywhere(path: str, columns: Collection[str]) -> None:
+def require_everywhere(path: str, columns: Collection[str], s3: S3Account = ENVIRONMENT) -> None:
     """Raise MissingColumnsError where a file lacks one of the columns."""
-    for file in _files(path):
+    for file in _files(path, s3):
         require_columns(file.path, columns, _names(file), ())
 
 
@@ -98,9 +101,9 @@ def _names(file: InputFile) -> list[str]:
         raise ReplayError(f"{file.path} is no readable Parquet file: {error}") from None
 
 
-def _files(path: str) -> tuple[InputFile, ...]:
+def _files(path: str, s3: S3Account) -> tuple[InputFile, ...]:
     try:
-        return list_files(path, ".parquet")
+        return list_files(path, ".parquet", s3)
     except SourceError as error:
         raise ReplayError(str(error)) from None
 

@@ -1,7 +1,6 @@
 """Where paths and URLs lead: fsspec's file systems, and for s3:// the client that the commit log has too.
 
-The account and the endpoint of s3:// are in the usual variables (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...) or the
-machine's role; the client reads them.
+Whose account that is, protos/s3_account.py says.
 """
 
 from __future__ import annotations
@@ -13,17 +12,20 @@ import fsspec
 from fsspec.core import url_to_fs
 from obstore.exceptions import BaseError
 
+from protos.errors import ConfigError
+from protos.s3_account import ENVIRONMENT, S3Account
+
 READ_ERRORS: Final = (OSError, BaseError)
 """What a file system may raise while a file is read or written."""
 
-OPEN_ERRORS: Final = (*READ_ERRORS, ValueError, ImportError)
-"""What it may raise before: a URL can be malformed, or of a file system that is not installed."""
+OPEN_ERRORS: Final = (*READ_ERRORS, ValueError, ImportError, ConfigError)
+"""What it may raise before: a URL can be malformed, of a file system that is not installed, of an account not told."""
 
 _S3 = "s3://"
 _RETRIES, _TIMEOUT_S = 3, 20
 
 
-def locate(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def locate(url: str, s3: S3Account = ENVIRONMENT) -> tuple[fsspec.AbstractFileSystem, str]:
     """The file system of a path or URL, and the path in it; raise one of OPEN_ERRORS.
 
     >>> locate("memory://clicks/1.parquet")[1]
@@ -36,7 +38,12 @@ def locate(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
     from obstore.fsspec import FsspecStore
 
     timeout = timedelta(seconds=_TIMEOUT_S)
-    store = FsspecStore("s3", retry_config={"max_retries": _RETRIES, "retry_timeout": timeout})
+    store = FsspecStore(
+        "s3",
+        config=s3.settings(),
+        client_options={"allow_http": True} if s3.allow_http else None,
+        retry_config={"max_retries": _RETRIES, "retry_timeout": timeout},
+    )
     return store, url.removeprefix(_S3)
 
 

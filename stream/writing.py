@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from protos import data_pb2
 from protos.pipeline_pb2 import EasyRecConfig
+from protos.s3_account import S3Account, data_account
 from stream.errors import WriteError
 from stream.urls import OPEN_ERRORS, READ_ERRORS, locate, reason
 
@@ -41,7 +42,7 @@ def write_rows(path: str, batches: Iterable[pa.RecordBatch], config: EasyRecConf
         from stream.odps_write import write_table
 
         return write_table(path, first.schema, rows, config)
-    return _write_file(path, first.schema, rows, form)
+    return _write_file(path, data_account(config), first.schema, rows, form)
 
 
 class _Bytes:
@@ -75,10 +76,10 @@ def form_of(path: str, config: EasyRecConfig) -> str:
     return CSV if config.data_config.dataset_type == data_pb2.CsvDataset else PARQUET
 
 
-def _write_file(path: str, schema: pa.Schema, rows: Iterable[pa.RecordBatch], form: str) -> int:
+def _write_file(path: str, s3: S3Account, schema: pa.Schema, rows: Iterable[pa.RecordBatch], form: str) -> int:
     if form == CSV:
         _check_flat(path, schema)
-    fs, target = _locate(path)
+    fs, target = _locate(path, s3)
     folder, _, name = target.rpartition("/")
     staged = f"{folder}/.{name}.part" if folder else f".{name}.part"
     try:
@@ -110,9 +111,9 @@ def _fill(sink: _Sink, rows: Iterable[pa.RecordBatch]) -> int:
 _CREATE: dict[str, Callable[[object, pa.Schema], _Sink]] = {PARQUET: pq.ParquetWriter, CSV: pa.csv.CSVWriter}
 
 
-def _locate(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def _locate(path: str, s3: S3Account) -> tuple[fsspec.AbstractFileSystem, str]:
     try:
-        fs, target = locate(path)
+        fs, target = locate(path, s3)
         folder = fs.isdir(target)
     except OPEN_ERRORS as error:
         raise WriteError(f"{path} cannot be written: {reason(error)}") from None

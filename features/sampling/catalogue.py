@@ -6,11 +6,13 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from features.errors import SamplerError
 from features.sampling.listing import Listed, OpenOdps, list_path
 from features.sampling.options import SamplerOptions
 from features.sampling.tables import EdgeTable, NodeTable, parse_edges, parse_nodes
+from protos.s3_account import ENVIRONMENT, S3Account
 
 logger = logging.getLogger(__name__)
 
@@ -40,16 +42,17 @@ class Catalogue:
         options: SamplerOptions,
         *,
         odps: OpenOdps,
+        s3: S3Account = ENVIRONMENT,
         clock: Clock = time.monotonic,
         every_s: float = LOOK_EVERY_S,
     ) -> None:
         self._options = options
-        self._odps = odps
+        self._listing = partial(list_path, delimiter=options.field_delimiter, odps=odps, s3=s3)
         self._clock = clock
         self._every_s = every_s
         self._looked = clock()
         self._reloads = self._failures = 0
-        self._listed = _list_all(options, odps)
+        self._listed = _list_all(options, self._listing)
         self._tables = _load(options, self._listed)
 
     def tables(self) -> Tables:
@@ -66,7 +69,7 @@ class Catalogue:
 
     def _reload(self) -> None:
         try:
-            listed = _list_all(self._options, self._odps)
+            listed = _list_all(self._options, self._listing)
             if _versions(listed) == _versions(self._listed):
                 return
             tables = _load(self._options, listed)
@@ -79,7 +82,7 @@ class Catalogue:
         logger.info("sampler reloaded items=%d reloads=%d", len(tables.items.ids), self._reloads)
 
 
-def _list_all(options: SamplerOptions, odps: OpenOdps) -> dict[str, Listed]:
+def _list_all(options: SamplerOptions, listing: Callable[[str], Listed]) -> dict[str, Listed]:
     named = {
         "item": options.item_path,
         "positive": options.positive_path,
@@ -95,8 +98,7 @@ def _list_all(options: SamplerOptions, odps: OpenOdps) -> dict[str, Listed]:
     for name in ("item", *needed.get(options.kind, ())):
         if not named[name]:
             raise SamplerError(f"{options.kind}: the path of its {name} file is empty; set it before training starts")
-    delimiter = options.field_delimiter
-    return {name: list_path(path, delimiter=delimiter, odps=odps) for name, path in named.items() if path}
+    return {name: listing(path) for name, path in named.items() if path}
 
 
 def _versions(listed: dict[str, Listed]) -> dict[str, str]:

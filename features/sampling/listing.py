@@ -8,6 +8,7 @@ from typing import Protocol
 
 from features.errors import SamplerError
 from features.sampling.lines import Lines, lines_of_rows, lines_of_text
+from protos.s3_account import ENVIRONMENT, S3Account
 from stream.errors import SourceError
 from stream.files import InputFile, describe_file
 from stream.odps_table import SCHEME, OdpsOptions
@@ -30,12 +31,12 @@ class Listed(Protocol):
         ...
 
 
-def list_path(path: str, *, delimiter: str, odps: OpenOdps) -> Listed:
+def list_path(path: str, *, delimiter: str, odps: OpenOdps, s3: S3Account = ENVIRONMENT) -> Listed:
     """One file; of a path that ends in a slash all files, sorted; a table. Raise SamplerError."""
     try:
         if path.startswith(SCHEME):
             return _list_table(path, odps())
-        return _list_files(path, delimiter)
+        return _list_files(path, delimiter, s3)
     except (*OPEN_ERRORS, SourceError) as error:
         raise SamplerError(f"sampler file {path!r} cannot be read: {reason(error)}") from None
 
@@ -64,8 +65,8 @@ class _Files:
         return lines_of_text(b"".join(parts), path, delimiter=self.delimiter, columns=columns, weight=weight)
 
 
-def _list_files(path: str, delimiter: str) -> _Files:
-    fs, inner = locate(path)
+def _list_files(path: str, delimiter: str, s3: S3Account) -> _Files:
+    fs, inner = locate(path, s3)
     if not path.endswith("/"):
         return _Files(files=(describe_file(fs, inner),), delimiter=delimiter)
     found = sorted(name for name in fs.ls(inner, detail=False) if fs.isfile(name))

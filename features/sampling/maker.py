@@ -21,6 +21,7 @@ from features.sampling.negative import NegativeSampler, Sampled
 from features.sampling.options import SamplerOptions
 from features.sampling.tdm import TdmSampler
 from protos import pipeline_pb2
+from protos.s3_account import data_account
 from stream.opening import odps_options
 
 Bools = npt.NDArray[np.bool_]
@@ -84,7 +85,9 @@ def open_maker(
     options = SamplerOptions.from_proto(config)
     sampler: Sampler | None = None
     if options is not None:
-        catalogue = Catalogue(options, odps=partial(odps_options, config.data_config), clock=clock)
+        catalogue = Catalogue(
+            options, odps=partial(odps_options, config.data_config), s3=data_account(config), clock=clock
+        )
         if options.expands:
             sampler = TdmSampler(options, catalogue, features.unusable, features.labels)
         else:

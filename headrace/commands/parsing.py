@@ -36,7 +36,7 @@ def add_model_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model_dir", metavar="MODEL_DIR", help="a directory, or s3://bucket/prefix")
     s3 = parser.add_argument_group("for s3://")
     s3.add_argument("--s3-endpoint", metavar="URL")
-    s3.add_argument("--s3-region", default="us-east-1")
+    s3.add_argument("--s3-region", metavar="NAME", help="default: AWS_REGION, else us-east-1")
     s3.add_argument("--s3-credentials-file", metavar="FILE", help="two lines: access key id, secret access key")
     s3.add_argument("--s3-allow-http", action="store_true")
 

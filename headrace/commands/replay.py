@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     columns = FeedOptions.from_proto(config, columns=create_features(config).columns).all_columns or ()
     with naming_readers({column.name: column.used_by for column in event_schema(config).columns}):
         # Before brokers are asked, who may be far away.
-        require_everywhere(args.parquet, columns)
+        require_everywhere(args.parquet, columns, options.s3)
     sent = Replay(kafka_options(config), options).run(args.parquet)
     out.write(f"sent {sent} events to {config.stream_config.topic}\n")
     return 0
