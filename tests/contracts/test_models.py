@@ -211,6 +211,33 @@ def test_classes_and_regression_have_their_predictions(model_text: str) -> None:
         assert {name: tuple(tensor.shape) for name, tensor in predictions.items()} == expected
 
 
+class Losses(torch.nn.Module):
+    """From group tensors to the sum of the losses, as training has it behind the embedding layer."""
+
+    def __init__(self, model: BaseModel) -> None:
+        super().__init__()
+        self.dense = DenseHalf(model)
+
+    def forward(self, batch: Batch, *groups: Tensor) -> Tensor:
+        losses = self.dense.model.loss(self.dense(*groups), batch)
+        return torch.stack(list(losses.values())).sum()
+
+
+@every_model
+def test_dense_half_and_losses_compute_where_their_parameters_are(model_text: str) -> None:
+    head = "losses { binary_cross_entropy {} } losses { binary_focal_loss {} }"
+    model, features = build(config_of(model_text, head=head))
+    losses, batch = Losses(model), features.parse(rows(4, 0))
+    # A device without memory: a tensor of the CPU among its own is an error there as it is on a GPU.
+    meta = torch.device("meta")
+    with pytest.raises(RuntimeError, match="meta"):
+        losses(batch, *(group.to(meta) for group in group_tensors(model, 4)))
+    losses.to(meta)
+    total = losses(batch.to(meta), *(group.to(meta) for group in group_tensors(model, 4)))
+    total.backward()
+    assert total.device == meta and any(parameter.grad is not None for parameter in losses.parameters())
+
+
 @every_model
 def test_loss_falls_on_a_stream(model_text: str, world: dist.ProcessGroup) -> None:
     torch.manual_seed(0)
