@@ -32,8 +32,7 @@ def read_listed(store: Store, seq: int, *, floors: bool = True) -> Commit | None
     """
     entry = read_entry(store, seq)
     if entry is None and not (floors and seq < read_claims(store).floor):
-        detail = f"{LOG} lists it and there is nothing to read, a broken link perhaps; restore it, or remove the name"
-        raise ChainError(Flaw.MISSING, log_path(seq), detail)
+        raise ChainError(Flaw.MISSING, log_path(seq), f"{LOG} lists it and there is nothing to read: a broken link?")
     return entry
 
 
@@ -86,17 +85,27 @@ def latest(store: Store) -> Commit | None:
 
 def _newest_listed(store: Store) -> Commit | None:
     for seq in reversed(list_seqs(store)):
-        entry = read_listed(store, seq)
+        entry = _read_newest(store, seq)
         if entry and read_claims(store).judge(seq, entry.epoch) is Standing.COUNTS:
             return entry
     return None
 
 
+def _read_newest(store: Store, seq: int) -> Commit | None:
+    try:
+        return read_listed(store, seq)
+    except ChainError as error:
+        if error.path != log_path(seq) or error.flaw is Flaw.NEWER_FORMAT:
+            raise
+        remedy = "it is the newest: restore it, or delete it to go on from the commit before"
+        raise ChainError(error.flaw, error.path, error.detail, remedy=remedy) from None
+
+
 def _refuse_loss(hint: Link, commit: Commit | None) -> Commit:
     """The commit that the hint names. Raises ChainError where there is none."""
     if commit is None:
-        detail = f"{HINT_PATH} names it: commits were lost; restore them, or delete that file to accept the loss"
-        raise ChainError(Flaw.MISSING, log_path(hint.seq), detail)
+        remedy = "restore them, or delete that file to accept the loss"
+        raise ChainError(Flaw.MISSING, log_path(hint.seq), f"{HINT_PATH} names it: commits were lost", remedy=remedy)
     return commit
 
 
@@ -106,7 +115,7 @@ def latest_to_adopt(store: Store, claims: Claims) -> Commit | None:
     What they leave undecided may have been reported as durable before anyone claimed, so it is adopted.
     """
     for seq in reversed(list_seqs(store)):
-        entry = read_listed(store, seq)
+        entry = _read_newest(store, seq)
         if entry and claims.judge(seq, entry.epoch) is not Standing.VOID:
             return entry
     return None

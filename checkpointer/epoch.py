@@ -159,7 +159,7 @@ def _read(store: Store) -> tuple[Claims, bytes | None]:
     except ChainError as error:
         if error.flaw is Flaw.NEWER_FORMAT:
             raise
-        raise ChainError(error.flaw, error.path, f"{error.detail}; {_REMEDY}") from None
+        raise ChainError(error.flaw, error.path, error.detail, remedy=_REMEDY) from None
 
 
 def _parse(data: bytes) -> Claims:

@@ -81,13 +81,23 @@ class FencedError(CommitError):
 
 
 class ChainError(CheckpointError):
-    """The log or a base is refused."""
+    """The log or a base is refused. `remedy` is what to do, by default what helps with damage under such a path."""
 
-    def __init__(self, flaw: Flaw, path: str, detail: str) -> None:
-        super().__init__(f"{path}: {flaw.value}: {detail}")
+    def __init__(self, flaw: Flaw, path: str, detail: str, *, remedy: str | None = None) -> None:
+        if remedy is None:
+            remedy = "" if flaw is Flaw.NEWER_FORMAT else _remedy(path)
+        super().__init__(f"{path}: {flaw.value}: {detail}{remedy and f'; {remedy}'}")
         self.flaw = flaw
         self.path = path
         self.detail = detail
+
+
+def _remedy(path: str) -> str:
+    if path.startswith("bases/"):
+        return "restore it, or delete the base's manifest: an older base, and the log since then, may be enough"
+    if path.startswith("log/"):
+        return "restore it, or train on from a commit before it: headrace log revert MODEL_DIR SEQ"
+    return ""
 
 
 class LockedError(CheckpointError):

@@ -91,7 +91,7 @@ def list_log(store: Store, *, newest: int | None = None) -> Iterator[LogLine]:
         try:
             entry = chain.read_entry(store, seq)
         except ChainError as error:
-            yield _flawed(seq, str(error))
+            yield _flawed(seq, f"{error.path}: {error.flaw.value}: {error.detail}")
             continue
         if entry is not None:
             yield _line(entry, claims.judge(seq, entry.epoch), seq in bases)

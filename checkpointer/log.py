@@ -12,6 +12,9 @@ from checkpointer.rows import Column, TableRows
 from checkpointer.store import Store
 from protos.commit_pb2 import StreamState
 
+_NO_SUCH = "there is no such commit, or retention removed it"
+_LIST = "headrace log ls MODEL_DIR lists what there is"
+
 
 class CommitLog:
     """The commits of one model directory, for any number of readers beside the writer."""
@@ -27,7 +30,9 @@ class CommitLog:
         """Commit `seq`. Raises ChainError."""
         found = chain.read_entry(self.store, seq)
         if found is None:
-            raise ChainError(Flaw.MISSING, log_path(seq), "there is no such commit, or retention removed it")
+            raise ChainError(
+                Flaw.MISSING, log_path(seq), _NO_SUCH, remedy="headrace log ls MODEL_DIR lists what there is"
+            )
         return found
 
     def commits(self, after: int = 0) -> Iterator[Commit]:
@@ -37,7 +42,9 @@ class CommitLog:
         """
         floor = read_claims(self.store).floor
         if max(after, 1) < floor:
-            raise ChainError(Flaw.MISSING, log_path(after + 1), f"the log starts at {floor}; start from restore()")
+            raise ChainError(
+                Flaw.MISSING, log_path(after + 1), f"the log starts at {floor}", remedy="start from restore()"
+            )
         parent = self.get(after) if after else None
         yield from chain.following(self.store, parent)
 

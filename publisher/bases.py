@@ -13,7 +13,7 @@ from checkpointer.store import Store
 from publisher.blobs import put, put_once
 from publisher.changes import SERVED, check_rows
 from publisher.codec import decode_base
-from publisher.errors import UnfitRowsError
+from publisher.errors import UnfitRowsError, VersionError
 from publisher.fields import Fields, canonical
 from publisher.gate import bad_rows
 from publisher.manifest import Base, Blob, Table
@@ -35,10 +35,14 @@ def base_listing(seq: int, encoding: str) -> str:
 
 
 def find_base(store: Store, seq: int, encoding: str) -> Base | None:
-    """Read the listing of a base that is complete; None where there is none."""
+    """Read the listing of a base that is complete; None where there is none, or none that can be read."""
     path = base_listing(seq, encoding)
     payload = fetch(store, path)
-    return None if payload is None else decode_base(Fields.parse(payload, path))
+    try:
+        return None if payload is None else decode_base(Fields.parse(payload, path))
+    except VersionError as error:
+        logger.error("the base is written anew: %s", error)
+        return None
 
 
 def build_base(log: CommitLog, store: Store, seq: int, tables: tuple[Table, ...], encoding: str) -> Base:
@@ -49,6 +53,7 @@ def build_base(log: CommitLog, store: Store, seq: int, tables: tuple[Table, ...]
     found = find_base(store, seq, encoding)
     if found is not None:
         return found
+    store.delete(base_listing(seq, encoding))  # one that is damaged would be in the way of the one to come
     blobs: list[Blob] = []
     count = 0
     for parts in _batches(_encoded(log.restore(seq).tables, tables, encoding)):

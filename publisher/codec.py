@@ -1,8 +1,10 @@
 """Manifests and pointers to and from canonical JSON (FORMAT.md, sections 3 to 5)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 
-from publisher.errors import Reason, VersionError
+from publisher.errors import NewerFormatError, Reason, VersionError
 from publisher.fields import Fields, canonical
 from publisher.manifest import (
     FORMAT,
@@ -19,6 +21,10 @@ from publisher.manifest import (
 )
 from publisher.signing import Signature, Signer, Verifier
 
+_POINTER_REMEDY = "headrace rollback MODEL_DIR SEQ writes it anew, and so does a publisher with its next version"
+VERSION_REMEDY = "restore it, or serve another version: headrace rollback MODEL_DIR SEQ"
+_PIN_REMEDY = "headrace rollback MODEL_DIR SEQ writes it anew, headrace publish CONFIG --resume removes it"
+
 
 def encode_version(version: ServingVersion, signer: Signer | None) -> bytes:
     """Serialize a manifest, signed where there is a signer."""
@@ -27,12 +33,14 @@ def encode_version(version: ServingVersion, signer: Signer | None) -> bytes:
 
 def decode_version(payload: bytes, what: str, verifier: Verifier | None) -> ServingVersion:
     """Parse and verify a manifest; `what` names it in errors."""
-    fields = Fields.parse(payload, what)
-    _check_format(fields, what)
+    with _remedy(VERSION_REMEDY):
+        fields = Fields.parse(payload, what)
+        _check_format(fields, what)
     if verifier is not None:
         _verify(fields, fields.optional_nested("signature"), verifier, what)
-    version = _version(fields)
-    _check_deltas(version, what)
+    with _remedy(VERSION_REMEDY):
+        version = _version(fields)
+        _check_deltas(version, what)
     return version
 
 
@@ -53,16 +61,18 @@ def encode_pointer(pointer: Pointer, signer: Signer | None = None) -> bytes:
 
 def decode_pointer(payload: bytes, what: str, verifier: Verifier | None = None) -> Pointer:
     """Parse a pointer, and verify it where there is a key."""
-    fields = Fields.parse(payload, what)
-    _check_format(fields, what)
+    with _remedy(_POINTER_REMEDY):
+        fields = Fields.parse(payload, what)
+        _check_format(fields, what)
+        pointer = Pointer(
+            version=fields.integer("version"),
+            digest=fields.text("digest"),
+            generation=fields.integer("generation"),
+            swapped_ms=fields.integer("swapped_ms"),
+        )
     if verifier is not None:
         _verify(fields, fields.added_nested("signature"), verifier, what)
-    return Pointer(
-        version=fields.integer("version"),
-        digest=fields.text("digest"),
-        generation=fields.integer("generation"),
-        swapped_ms=fields.integer("swapped_ms"),
-    )
+    return pointer
 
 
 def is_signed(payload: bytes, what: str) -> bool:
@@ -77,15 +87,27 @@ def encode_pin(pin: Pin) -> bytes:
 
 def decode_pin(payload: bytes, what: str) -> Pin:
     """Parse a pin."""
-    fields = Fields.parse(payload, what)
-    _check_format(fields, what)
-    return Pin(version=fields.integer("version"), pinned_ms=fields.integer("pinned_ms"))
+    with _remedy(_PIN_REMEDY):
+        fields = Fields.parse(payload, what)
+        _check_format(fields, what)
+        return Pin(version=fields.integer("version"), pinned_ms=fields.integer("pinned_ms"))
+
+
+@contextmanager
+def _remedy(remedy: str) -> Iterator[None]:
+    """Say beside what is wrong with a file what can be done about it."""
+    try:
+        yield
+    except NewerFormatError:
+        raise
+    except VersionError as error:
+        raise VersionError(error.reason, f"{error}; {remedy}") from None
 
 
 def _check_format(fields: Fields, what: str) -> None:
     found = fields.integer("format")
     if found != FORMAT:
-        raise VersionError(Reason.FORMAT, f"{what} has format {found}, this program reads {FORMAT}: upgrade headrace")
+        raise NewerFormatError(what, found, FORMAT)
 
 
 def _check_deltas(version: ServingVersion, what: str) -> None:

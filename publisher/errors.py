@@ -2,6 +2,7 @@
 
 PublisherError
 ├── VersionError            a version, or a part of it, is refused; `reason` says why
+│   └── NewerFormatError     a newer program wrote it: this one must not touch it
 ├── PublisherConfigError    the configuration cannot be published as it stands
 ├── PublisherBusyError      another publisher holds the directory
 ├── KeyFileError            a signing or verification key cannot be used
@@ -39,6 +40,13 @@ class VersionError(PublisherError):
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class NewerFormatError(VersionError):
+    """A newer program wrote this file: it is neither damaged nor ours to replace."""
+
+    def __init__(self, what: str, found: int, known: int) -> None:
+        super().__init__(Reason.FORMAT, f"{what} has format {found}, this program reads {known}: upgrade headrace")
 
 
 class PublisherConfigError(PublisherError):

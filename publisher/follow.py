@@ -30,7 +30,7 @@ from publisher.metrics import PublisherMetrics
 from publisher.notify import Notification, Notifier
 from publisher.options import PublishOptions
 from publisher.pending import Pending
-from publisher.pointer import advance, read_pin
+from publisher.pointer import advance, is_pinned
 from publisher.retention import Retention
 from publisher.signing import Signer
 from publisher.versions import list_versions, read_pointer
@@ -188,12 +188,12 @@ class Publisher:
 
     def _good(self) -> dict[str, float]:
         """The metrics of the version that is served, which a rollback may have chosen."""
-        pointer = read_pointer(self._store)
-        if pointer is None:
-            return {}
-        if self._last is not None and pointer.version == self._last.version.version:
-            return dict(self._last.version.metrics)
         try:
+            pointer = read_pointer(self._store)
+            if pointer is None:
+                return {}
+            if self._last is not None and pointer.version == self._last.version.version:
+                return dict(self._last.version.metrics)
             return dict(load_published(self._store, pointer.version, self._around.signer).version.metrics)
         except VersionError as error:
             logger.error("served version has no metrics to compare with: %s", error)
@@ -202,7 +202,7 @@ class Publisher:
     def _point(self) -> None:
         """Serve the newest version, unless pinned; also after a crash between its manifest and the swap."""
         self._unserved = True
-        pinned = read_pin(self._store) is not None
+        pinned = is_pinned(self._store)
         self._around.metrics.pinned.set(pinned)
         moved = None if pinned or self._last is None else self._advance(self._last)
         self._unserved = pinned

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from checkpointer.errors import ConflictError
 from checkpointer.store import Store
 from publisher.codec import decode_pin, decode_pointer, encode_pin, encode_pointer, is_signed
-from publisher.errors import Reason, VersionError
+from publisher.errors import NewerFormatError, Reason, VersionError
 from publisher.manifest import PIN, POINTER, Pin, Pointer, manifest_path
 from publisher.signing import Signer
 from publisher.versions import fetch, list_versions, read_version
@@ -32,6 +32,27 @@ def read_pin(store: Store) -> Pin | None:
     return None if payload is None else decode_pin(payload, PIN)
 
 
+def is_pinned(store: Store) -> bool:
+    """Whether a pin holds the pointer; one that is damaged holds it too, since somebody put it there."""
+    try:
+        return read_pin(store) is not None
+    except NewerFormatError:
+        raise
+    except VersionError as error:
+        logger.error("the pointer stays where it is: %s", error)
+        return True
+
+
+def _current(payload: bytes | None) -> Pointer | None:
+    """The pointer; None where there is none, or none that can be read."""
+    try:
+        return None if payload is None else decode_pointer(payload, POINTER)
+    except NewerFormatError:
+        raise
+    except VersionError:
+        return None
+
+
 def advance(store: Store, target: Target, clock_ms: Clock, *, signer: Signer | None = None) -> Pointer | None:
     """Point at a newer version; None where a pin holds the pointer, or it is there or further already.
 
@@ -39,11 +60,11 @@ def advance(store: Store, target: Target, clock_ms: Clock, *, signer: Signer | N
     """
     while True:
         payload = fetch(store, POINTER)
-        current = None if payload is None else decode_pointer(payload, POINTER)
+        current = _current(payload)
         # The pin is read after the pointer: a rollback writes it before it moves the pointer, so either it is seen
         # here, or the pointer is no longer what was read.
         there = current is not None and current.version >= target.version and _believed(payload, signer)
-        if read_pin(store) is not None or there:
+        if is_pinned(store) or there:
             return None
         moved = _swap(store, payload, current, target, clock_ms, signer)
         if moved is not None:
@@ -67,21 +88,25 @@ def rollback(store: Store, version: int | None, clock_ms: Clock, *, signer: Sign
     Where the pointer is signed it must be signed again: replicas with a key refuse any other.
     """
     payload = fetch(store, POINTER)
-    if payload is None:
+    if payload is None and (version is None or not list_versions(store)):
         raise VersionError(Reason.MISSING, f"nothing is served from {store.url} yet: there is nothing to roll back")
-    if signer is None and is_signed(payload, POINTER):
+    current = _current(payload)
+    chosen = version if version is not None else _before(store, current)
+    read_version(store, chosen, verifier=signer.verifier if signer else None)
+    manifest = store.get(manifest_path(chosen))
+    # A pointer that cannot be read was signed if the manifests are.
+    if signer is None and is_signed(payload if payload and current else manifest, POINTER):
         raise VersionError(
             Reason.UNSIGNED,
             f"the pointer of {store.url} is signed, and replicas may refuse one that is not: "
             "give --config with publish_config.signing_key_file",
         )
-    chosen = version if version is not None else _before(store, decode_pointer(payload, POINTER).version)
-    read_version(store, chosen, verifier=signer.verifier if signer else None)
-    digest = hashlib.sha256(store.get(manifest_path(chosen))).hexdigest()
+    digest = hashlib.sha256(manifest).hexdigest()
+    is_pinned(store)  # a newer program's pin is not ours to replace
     _pin(store, Pin(version=chosen, pinned_ms=clock_ms()))
     while True:
         found = fetch(store, POINTER)
-        current = None if found is None else decode_pointer(found, POINTER)
+        current = _current(found)
         # Also where it points there already: a publisher that read the pointer before the pin must lose its swap.
         moved = _swap(store, found, current, Target(version=chosen, digest=digest), clock_ms, signer)
         if moved is not None:
@@ -90,8 +115,8 @@ def rollback(store: Store, version: int | None, clock_ms: Clock, *, signer: Sign
 
 
 def resume(store: Store) -> bool:
-    """Remove the pin, so that the publisher moves on; say whether there was one."""
-    pinned = read_pin(store) is not None
+    """Remove the pin, damaged or not, so that the publisher moves on; say whether there was one."""
+    pinned = is_pinned(store)
     store.delete(PIN)
     return pinned
 
@@ -104,12 +129,15 @@ def _swap(
     clock_ms: Clock,
     signer: Signer | None,
 ) -> Pointer | None:
-    fresh = Pointer(
-        version=target.version,
-        digest=target.digest,
-        generation=current.generation + 1 if current else 1,
-        swapped_ms=clock_ms(),
-    )
+    now_ms = clock_ms()
+    if current is not None:
+        generation = current.generation + 1
+    else:
+        if payload is not None:
+            logger.error("%s cannot be read and is written anew", POINTER)
+        # Replicas with a key refuse a lower number than they saw. Where the count is lost, none can be above the clock.
+        generation = 1 if payload is None and list_versions(store) == [target.version] else now_ms
+    fresh = Pointer(version=target.version, digest=target.digest, generation=generation, swapped_ms=now_ms)
     try:
         store.compare_and_swap(POINTER, payload, encode_pointer(fresh, signer), point="publish.pointer")
     except ConflictError:
@@ -126,8 +154,16 @@ def _pin(store: Store, pin: Pin) -> None:
             continue
 
 
-def _before(store: Store, version: int) -> int:
-    older = [number for number in list_versions(store) if number < version]
+def _before(store: Store, current: Pointer | None) -> int:
+    versions = list_versions(store)
+    if current is None:
+        known = f"there are versions {versions[0]} to {versions[-1]}" if versions else "there are no versions"
+        raise VersionError(
+            Reason.CORRUPT,
+            f"{POINTER} of {store.url} cannot be read, so that nothing says which version is the one before; name it: "
+            f"headrace rollback MODEL_DIR SEQ ({known})",
+        )
+    older = [number for number in versions if number < current.version]
     if not older:
-        raise VersionError(Reason.MISSING, f"there is no version before {version} in {store.url}")
+        raise VersionError(Reason.MISSING, f"there is no version before {current.version} in {store.url}")
     return older[-1]

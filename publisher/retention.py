@@ -33,14 +33,14 @@ class Retention:
         bases that a task is still at.
         """
         versions = list_versions(self._store)
-        kept = _kept(self._store, versions, self._keep)
-        if not kept:
+        if not versions:
             return 0
         try:
+            kept = _kept(self._store, versions, self._keep)
             read = [read_version(self._store, version) for version in kept]
             of_contracts = self._of_contracts(read)
         except VersionError as error:
-            logger.error("nothing is deleted while a kept version cannot be read: %s", error)
+            logger.error("nothing is deleted while it is not known what is kept: %s", error)
             return 0
         named = {blob.path for version in read for blob in _rows_and_dense(version)}
         oldest = min(kept)
@@ -90,7 +90,8 @@ def _delete_notes(store: Store, doomed: list[int], oldest: int) -> None:
     for version in doomed:
         store.delete(manifest_path(version))
     for folder in store.folders("versions"):
-        if int(folder.rsplit("/", 1)[1]) < oldest:
+        name = folder.rsplit("/", 1)[1]
+        if name.isdigit() and int(name) < oldest:
             store.delete(f"{folder}/refused.json")
 
 

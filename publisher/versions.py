@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from checkpointer.errors import NotFoundError
 from checkpointer.store import Store
-from publisher.codec import decode_pointer, decode_version
+from publisher.codec import VERSION_REMEDY, decode_pointer, decode_version
 from publisher.errors import Reason, VersionError
 from publisher.manifest import (
     PIN,
@@ -70,7 +70,9 @@ def read_version(
     if payload is None:
         raise VersionError(Reason.MISSING, f"version {version} is not there: no {path}")
     if digest is not None and hashlib.sha256(payload).hexdigest() != digest:
-        raise VersionError(Reason.CORRUPT, f"{path} is not the manifest that was named: expected digest {digest}")
+        raise VersionError(
+            Reason.CORRUPT, f"{path} is not the manifest that was named: expected digest {digest}; {VERSION_REMEDY}"
+        )
     found = decode_version(payload, path, verifier)
     if found.version != version:
         raise VersionError(Reason.FOREIGN, f"{path} is the manifest of version {found.version}")
@@ -106,9 +108,9 @@ def read_blob(store: Store, blob: Blob, *, between: Callable[[], object] = lambd
 
 def list_versions(store: Store) -> list[int]:
     """List the numbers of the complete versions, ascending."""
-    folders = store.folders("versions")
+    folders = ((folder, folder.rsplit("/", 1)[1]) for folder in store.folders("versions"))
     return [
-        int(folder.rsplit("/", 1)[1])
-        for folder in folders
-        if any(entry.path == f"{folder}/manifest.json" for entry in store.list(folder))
+        int(name)
+        for folder, name in folders
+        if name.isascii() and name.isdigit() and any(e.path == f"{folder}/manifest.json" for e in store.list(folder))
     ]

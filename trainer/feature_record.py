@@ -33,4 +33,4 @@ def what_changed(store: Store, digest: str, features: FeatureSet) -> str:
         old = json.loads(store.get(f"{FOLDER}/{digest}.json"))
     except (NotFoundError, ValueError):
         return ""
-    return "; ".join(changes(old, json.loads(json.dumps(features.describe()))))
+    return "; ".join(changes(old, json.loads(json.dumps(features.describe())))) if isinstance(old, dict) else ""

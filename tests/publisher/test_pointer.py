@@ -152,3 +152,74 @@ def test_rollback_against_busy_publishers_always_ends_pinned(local_bench, round)
             thread.join()
     assert after.version == 2
     assert read_pointer(bench.store) == after
+
+
+DAMAGES = {"cut": b'{"digest":"', "empty": b"", "garbled": b"\xff\x00\xfe", "other type": b"[]", "no format": b"{}"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_pointer_is_written_anew_with_the_next_version(bench, damage):
+    follower = served(bench, 2)
+    before = read_pointer(bench.store).generation
+    bench.store.overwrite("current.json", DAMAGES[damage])
+    with pytest.raises(VersionError, match="headrace rollback MODEL_DIR SEQ writes it anew"):
+        read_pointer(bench.store)
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    after = read_pointer(bench.store)
+    assert after.version == 3 and after.generation > before
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_rollback_mends_a_damaged_pointer_when_it_is_told_where_to(bench, damage):
+    served(bench, 3)
+    before = read_pointer(bench.store).generation
+    bench.store.overwrite("current.json", DAMAGES[damage])
+    with pytest.raises(VersionError, match=r"name it: headrace rollback MODEL_DIR SEQ \(there are versions 1 to 3\)"):
+        rollback(bench.store, None, lambda: 9)
+    assert read_pin(bench.store) is None
+    assert rollback(bench.store, 2, lambda: 10**12).generation > before
+    assert (read_pointer(bench.store).version, read_pin(bench.store).version) == (2, 2)
+
+
+def test_a_deleted_pointer_comes_back_above_every_number_that_was_seen(bench):
+    served(bench, 3)
+    before = read_pointer(bench.store).generation
+    bench.store.delete("current.json")
+    assert rollback(bench.store, 1, lambda: 10**12).generation > before
+
+
+def test_a_damaged_signed_pointer_still_needs_the_key(bench):
+    signer = Signer(Ed25519PrivateKey.generate())
+    bench.trainer.base()
+    bench.publish(signer=signer)
+    bench.store.overwrite("current.json", b"")
+    with pytest.raises(VersionError, match="signing_key_file"):
+        rollback(bench.store, 1, lambda: 9)
+    assert rollback(bench.store, 1, lambda: 10**12, signer=signer).version == 1
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_pin_holds_the_pointer_until_somebody_decides(bench, damage):
+    follower = served(bench, 2)
+    rollback(bench.store, 1, lambda: 9)
+    bench.store.overwrite("pin.json", DAMAGES[damage])
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    assert read_pointer(bench.store).version == 1
+    with pytest.raises(VersionError, match="publish CONFIG --resume removes it"):
+        read_pin(bench.store)
+    assert resume(bench.store) is True
+    follower.step()
+    assert read_pointer(bench.store).version == 3
+
+
+@pytest.mark.parametrize("path", ["current.json", "pin.json"])
+def test_what_a_newer_program_wrote_is_left_alone(bench, path):
+    follower = served(bench, 2)
+    bench.store.overwrite(path, b'{"format":2}')
+    bench.trainer.commit({"user": [1]})
+    for action in (lambda: rollback(bench.store, 1, lambda: 9), follower.step):
+        with pytest.raises(VersionError, match="upgrade headrace"):
+            action()
+    assert bench.store.get(path) == b'{"format":2}'
