@@ -6,6 +6,7 @@ get theirs divided on the way.
 """
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -38,20 +39,35 @@ def create_scaler(config: GradScalerProto, *, mixed_precision: str, device_type:
 def unscale_rows(embedding: nn.Module, scaler: GradScaler) -> None:
     """Give the tables behind `embedding`, which makes a tensor per group, the gradients of the unscaled loss.
 
-    A group whose gradients overflow teaches its rows nothing in that step, as the dense half learns nothing.
+    Where any of them overflows, rows learn nothing in that step, as the dense half learns nothing.
     """
     if scaler.is_enabled():
-        embedding.register_forward_hook(partial(_hook_groups, scaler))
+        embedding.register_forward_hook(partial(_unscale_groups, scaler))
 
 
-def _hook_groups(scaler: GradScaler, module: nn.Module, inputs: object, groups: dict[str, Tensor]) -> None:
-    for group in groups.values():
-        if group.requires_grad:
-            # Taken now: by the time of the backward pass of another step it has changed.
-            scale = scaler.scale(torch.ones((), device=group.device))
-            group.register_hook(partial(_unscale, scale))  # type: ignore[no-untyped-call]
+def _unscale_groups(
+    scaler: GradScaler, module: nn.Module, inputs: object, groups: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    trained = {name: group for name, group in groups.items() if group.requires_grad}
+    if not trained:
+        return groups
+    one = torch.ones((), device=next(iter(trained.values())).device)
+    # All groups at once: one may be a part of another, whose gradient a hook of its own would divide twice.
+    unscaled = _Unscaled.apply(scaler.scale(one), *trained.values())  # type: ignore[no-untyped-call]
+    return groups | dict(zip(trained, unscaled, strict=True))
 
 
-def _unscale(scale: Tensor, gradient: Tensor) -> Tensor:
-    # A zero times an infinity is no zero, so the gradients are chosen, not multiplied; on the device, without a wait.
-    return torch.where(torch.isfinite(gradient).all(), gradient / scale, torch.zeros_like(gradient))
+class _Unscaled(torch.autograd.Function):
+    """The tensors themselves, whose gradients are divided by the scale."""
+
+    @staticmethod
+    def forward(context: Any, scale: Tensor, *groups: Tensor) -> tuple[Tensor, ...]:
+        context.save_for_backward(scale)
+        return tuple(group.view_as(group) for group in groups)
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (scale,) = context.saved_tensors
+        finite = torch.stack([torch.isfinite(gradient).all() for gradient in gradients]).all()
+        # A zero times an infinity is no zero: the gradients are chosen, not multiplied, and nobody waits to know which.
+        return None, *(torch.where(finite, gradient / scale, torch.zeros_like(gradient)) for gradient in gradients)
