@@ -42,13 +42,22 @@ class Schedule:
 
 
 def read_recording(store: Store, workers: Workers) -> Recording:
-    """The batches of this rank since the beginning of the log in `store`.
+    """The batches of this rank since the beginning of the log in `store`, but for those that a revert undid.
 
     Raises TrainerConfigError where they are not all there or were those of another world size.
     """
     log = CommitLog(store)
-    found: list[RecordedCut] = []
+    found: dict[int, list[RecordedCut]] = {}
     for commit in log.commits():
+        if commit.from_now:
+            raise TrainerConfigError(
+                f"commit {commit.seq} of {store.url} skipped to the ends of the topics (log revert --from-now): what was "
+                "trained is no one stretch of them, and cannot be replayed"
+            )
+        if commit.forked is not None:
+            # It holds the state of an older commit, whose cuts are in both.
+            found = {seq: cuts for seq, cuts in found.items() if seq <= commit.forked.seq}
+            continue
         if commit.world != workers.world_size:
             raise TrainerConfigError(
                 f"commit {commit.seq} of {store.url} was made by {commit.world} ranks, this run has "
@@ -57,10 +66,10 @@ def read_recording(store: Store, workers: Workers) -> Recording:
         states = log.stream(commit)
         if any(state.epoch for state in states):
             raise TrainerConfigError(f"{store.url} passed over its source more than once; one pass can be replayed")
-        found += recorded_cuts(states, workers.rank)
+        found[commit.seq] = recorded_cuts(states, workers.rank)
     if not found and log.head() is None:
         raise TrainerConfigError(f"{store.url} holds no commit, and so no recorded cuts")
-    return Recording(cuts=tuple(_with_rows(found)))
+    return Recording(cuts=tuple(_with_rows([cut for cuts in found.values() for cut in cuts])))
 
 
 def _with_rows(cuts: Sequence[RecordedCut]) -> list[RecordedCut]:

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.faults.stage import Stage
 from checkpointer import CommitLog
 from checkpointer.local_store import LocalStore
+from headrace.maintain import revert_to
 from protos.data_pb2 import KafkaDataset
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.stream_pb2 import ARROW_IPC
@@ -93,6 +94,19 @@ def test_replay_of_a_lingering_run_is_bit_identical(topic: Live) -> None:
     without = topic.config("without", linger_ms=0, commit_steps=3)
     run(without)
     assert totals(without) == totals(live) and digest_of(without) != digest_of(live)
+
+
+def test_replay_of_a_reverted_run_leaves_out_what_was_undone(configure: Configure) -> None:
+    reverted, again = configure("reverted"), configure("again")
+    run(reverted)
+    revert_to(LocalStore(reverted.model_dir), 3, from_now=False)
+    run(reverted)
+    train(again, Launch(replay_cuts=reverted.model_dir), threading.Event())
+    assert totals(again) == totals(reverted)
+    assert digest_of(again) == digest_of(reverted)
+    revert_to(LocalStore(reverted.model_dir), 3, from_now=True)
+    with pytest.raises(TrainerConfigError, match="skipped to the ends of the topics"):
+        train(configure("third"), Launch(replay_cuts=reverted.model_dir), threading.Event())
 
 
 def test_replay_needs_a_new_directory_and_a_log(configure: Configure, tmp_path: Path) -> None:
