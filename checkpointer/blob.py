@@ -1,7 +1,7 @@
 """Blobs: several parts, one after the other in one object, one fsync for each rank (FORMAT.md, section 4)."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from checkpointer import dense as dense_codec
+from checkpointer import parquet
 from checkpointer.canonical import sha256
 from checkpointer.commit import BlobRef, Part, Role
 from checkpointer.errors import ChainError, Flaw, NotFoundError
@@ -34,7 +35,7 @@ def rows_pieces(rows: TableRows) -> list[Piece]:
     if len(rows) or (rows.reset and not len(rows.deleted)):
         pieces.append(_piece(Role.ROWS, _encode_rows(rows), rows, len(rows)))
     if len(rows.deleted):
-        pieces.append(_piece(Role.DELETED, _parquet({"id": pa.array(rows.deleted)}, {}), rows, len(rows.deleted)))
+        pieces.append(_piece(Role.DELETED, parquet.encode({"id": rows.deleted}, {}), rows, len(rows.deleted)))
     if rows.reset:
         pieces[0] = replace(pieces[0], part=replace(pieces[0].part, reset=True))
     return pieces
@@ -74,19 +75,25 @@ def read_part(store: Store, blob: BlobRef, part: Part) -> bytes:
     return data
 
 
-def read_rows(store: Store, blob: BlobRef, part: Part) -> TableRows:
-    """The PUTs or the DELs that one part holds."""
+def read_rows(store: Store, blob: BlobRef, part: Part, wanted: Collection[str] | None = None) -> TableRows:
+    """The PUTs or the DELs that one part holds; of their columns the `wanted` ones, by default all."""
     data = read_part(store, blob, part)
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         described = json.loads((file.metadata.metadata or {}).get(_COLUMNS, b"{}"))
+        held = ["id", *(("slot", *described) if part.role is Role.ROWS else ())]
+        if set(file.schema.names) != set(held):
+            raise ChainError(Flaw.MALFORMED, blob.path, f"unexpected columns {file.schema.names} at byte {part.offset}")
+        if wanted is not None:
+            described = {name: said for name, said in described.items() if name in wanted}
+            held = [name for name in held if name in ("id", "slot") or name in described]
         # For the few thousand rows of a delta, waking threads takes longer than decoding.
-        read = file.read(use_threads=part.bytes > _WORTH_THREADS)
-        table = pa.Table.from_arrays([column.combine_chunks() for column in read.columns], names=read.column_names)
+        read = file.read(held, use_threads=part.bytes > _WORTH_THREADS)
+        # combine_chunks() copies a single chunk, too.
+        whole = [column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in read.columns]
+        table = pa.Table.from_arrays(whole, names=read.column_names)
     except (pa.ArrowException, ValueError) as error:
         raise ChainError(Flaw.MALFORMED, blob.path, f"no rows at byte {part.offset}: {error}") from None
-    if set(table.column_names) != {"id", *(("slot", *described) if part.role is Role.ROWS else ())}:
-        raise ChainError(Flaw.MALFORMED, blob.path, f"unexpected columns {table.column_names} at byte {part.offset}")
     if table.num_rows != part.rows:
         raise ChainError(Flaw.MALFORMED, blob.path, f"{table.num_rows} rows where the manifest says {part.rows}")
     ids = table["id"].to_numpy()
@@ -115,8 +122,8 @@ def read_stream(store: Store, blob: BlobRef, part: Part) -> commit_pb2.StreamSta
     return commit_pb2.StreamState.FromString(read_part(store, blob, part))
 
 
-def _piece(role: Role, data: memoryview, rows: TableRows, count: int) -> Piece:
-    plain = _plain(role, data)
+def _piece(role: Role, data: Sequence[bytes | memoryview], rows: TableRows, count: int) -> Piece:
+    plain = _plain(role, *data)
     part = replace(plain.part, rows=count, table=rows.table, kind=rows.kind, shard=rows.shard)
     return replace(plain, part=part)
 
@@ -138,19 +145,10 @@ def _table_rows(part: Part, *, ids: Ids, slots: Ids, columns: dict[str, Column],
     )
 
 
-def _encode_rows(rows: TableRows) -> memoryview:
+def _encode_rows(rows: TableRows) -> Sequence[bytes | memoryview]:
     described = {name: [column.dtype.str, list(column.shape[1:])] for name, column in rows.columns.items()}
-    arrays = {"id": pa.array(rows.ids), "slot": pa.array(rows.slots)}
-    arrays |= {name: _encode_column(column) for name, column in rows.columns.items()}
-    return _parquet(arrays, {_COLUMNS: json.dumps(described, separators=(",", ":")).encode()})
-
-
-def _encode_column(column: Column) -> pa.Array:
-    if column.ndim == 1:
-        return pa.array(column)
-    width = column.dtype.itemsize * column.shape[1]
-    data = pa.py_buffer(np.ascontiguousarray(column))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(column), [None, data])
+    columns = {"id": rows.ids, "slot": rows.slots, **rows.columns}
+    return parquet.encode(columns, {_COLUMNS.decode(): json.dumps(described, separators=(",", ":"))})
 
 
 def _decode_column(column: pa.ChunkedArray, dtype: str, tail: list[int]) -> Column:
@@ -162,28 +160,3 @@ def _decode_column(column: pa.ChunkedArray, dtype: str, tail: list[int]) -> Colu
         raise ValueError(f"a column of {array.type} cannot hold {tail[0]} x {dtype}")
     flat = np.frombuffer(array.buffers()[1] or b"", np.dtype(dtype), len(array) * tail[0], array.offset * width)
     return flat.reshape(len(array), tail[0])
-
-
-def _parquet(arrays: Mapping[str, pa.Array], metadata: Mapping[bytes, bytes]) -> memoryview:
-    """One row group, no compression: ids shrink by their encoding, and weights do not shrink."""
-    fields = [pa.field(name, array.type, nullable=False) for name, array in arrays.items()]
-    table = pa.Table.from_arrays(list(arrays.values()), schema=pa.schema(fields))
-    integers = [
-        name for name, array in arrays.items() if pa.types.is_integer(array.type) and array.type.bit_width >= 32
-    ]
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
-        sink,
-        table.schema,
-        use_dictionary=False,
-        compression="none",
-        column_encoding={name: "DELTA_BINARY_PACKED" if name in integers else "PLAIN" for name in arrays},
-        write_statistics=False,
-        write_page_index=False,
-        data_page_size=64 << 20,
-        store_schema=False,
-    ) as writer:
-        writer.write_table(table, row_group_size=max(1, table.num_rows))
-        if metadata:
-            writer.add_key_value_metadata(dict(metadata))
-    return memoryview(sink.getvalue())
