@@ -1,6 +1,6 @@
 """`CommitLog`: reading the log (FORMAT.md, section 7)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from checkpointer import blob as blobs
 from checkpointer import chain
@@ -35,9 +35,10 @@ class CommitLog:
             )
         return found
 
-    def commits(self, after: int = 0) -> Iterator[Commit]:
+    def commits(self, after: int = 0, *, parent: Commit | None = None) -> Iterator[Commit]:
         """The commits after number `after`, oldest first, each checked against the one before; ends at the head.
 
+        `parent` is commit `after` itself, from whoever has read it already.
         Raises ChainError, with MISSING where retention has removed what should come next: restore instead.
         """
         floor = read_claims(self.store).floor
@@ -45,13 +46,16 @@ class CommitLog:
             raise ChainError(
                 Flaw.MISSING, log_path(after + 1), f"the log starts at {floor}", remedy="start from restore()"
             )
-        parent = self.get(after) if after else None
-        yield from chain.following(self.store, parent)
+        known = self.get(after) if after and parent is None else parent
+        yield from chain.following(self.store, known)
 
-    def rows(self, commit: Commit) -> Iterator[TableRows]:
-        """What the commit does to the tables, a part at a time. DELs and PUTs of one shard come apart."""
+    def rows(self, commit: Commit, wanted: Collection[str] | None = None) -> Iterator[TableRows]:
+        """What the commit does to the tables, a part at a time. DELs and PUTs of one shard come apart.
+
+        `wanted` names the columns that are worth decoding, by default all.
+        """
         for blob, part in commit.parts(Role.ROWS, Role.DELETED):
-            yield blobs.read_rows(self.store, blob, part)
+            yield blobs.read_rows(self.store, blob, part, wanted)
 
     def dense(self, commit: Commit) -> dict[str, Column]:
         """The dense arrays of all ranks."""

@@ -10,6 +10,7 @@ from publisher.errors import ContractError
 from publisher.manifest import Table
 
 SERVED = ("zch", "direct")
+WEIGHT = "weight"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +57,7 @@ class Changes:
                 self._append(part.table, part.deleted, None)
         for part in parts:
             if len(part.ids):
-                self._append(part.table, part.ids, part.columns["weight"])
+                self._append(part.table, part.ids, part.columns[WEIGHT])
 
     def net(self) -> Iterator[NetRows]:
         """Resolve, table by table in their order; tables that nothing touched are left out."""
@@ -77,10 +78,10 @@ def check_rows(part: TableRows, tables: Mapping[str, Table]) -> None:
         raise ContractError(f"a commit holds rows of table {part.table!r}; the serving contract has {sorted(tables)}")
     if part.kind != table.kind:
         raise ContractError(f"table {table.name!r} is keyed as {part.kind!r}, the serving contract says {table.kind!r}")
-    if len(part.ids) and "weight" not in part.columns:
+    if len(part.ids) and WEIGHT not in part.columns:
         raise ContractError(f"a commit holds rows of table {table.name!r} without the column 'weight'")
-    if len(part.ids) and part.columns["weight"].shape[1:] != (table.dim,):
-        shape = part.columns["weight"].shape[1:]
+    if len(part.ids) and part.columns[WEIGHT].shape[1:] != (table.dim,):
+        shape = part.columns[WEIGHT].shape[1:]
         raise ContractError(f"table {table.name!r} has rows of shape {shape}, the serving contract says {table.dim}")
 
 

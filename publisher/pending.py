@@ -8,7 +8,7 @@ from checkpointer.commit import Commit, Kind, log_path
 from checkpointer.errors import ChainError, Flaw, NotFoundError
 from checkpointer.log import CommitLog
 from checkpointer.store import Store
-from publisher.changes import Changes, NetRows
+from publisher.changes import WEIGHT, Changes, NetRows
 from publisher.errors import ContractError, LogReplacedError
 from publisher.manifest import Table
 
@@ -30,6 +30,7 @@ class Pending:
         self._idle = -1
         self._behind = 0
         self._changes = None if base_due else Changes(self._tables)
+        self._newest: Commit | None = None
 
     @property
     def base_due(self) -> bool:
@@ -56,7 +57,7 @@ class Pending:
         commits = self._next(limit)
         for commit in commits:
             self._collect(commit)
-            self.after = commit.seq
+            self.after, self._newest = commit.seq, commit
         return commits[-1] if commits else None
 
     def _next(self, limit: int) -> list[Commit]:
@@ -65,7 +66,7 @@ class Pending:
         if self.base_due:
             return self._head()
         try:
-            return list(islice(self._log.commits(after=self.after), limit))
+            return list(islice(self._log.commits(after=self.after, parent=self._newest), limit))
         except ChainError as error:
             self._need_base(error)
             return self._head()
@@ -114,7 +115,7 @@ class Pending:
             self._changes = None
             return
         try:
-            self._changes.add(self._log.rows(commit))
+            self._changes.add(self._log.rows(commit, wanted=(WEIGHT,)))
         except ChainError as error:
             self._need_base(error)
             return
