@@ -312,6 +312,7 @@ def test_validate_of_many_rows_allows_only_the_bad_ones_to_cost(build: Build) ->
     assert build(RAW, mode="FG_NONE").validate(pa.record_batch({"f": values})).rows.tolist() == [123]
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="pinned memory needs an accelerator")
 def test_batch_is_pinned_whole(build: Build) -> None:
     rows = pa.record_batch({"f": [1, 2], "y": [[1.0, 0.0], []], "w": [1.0, 1.0]})

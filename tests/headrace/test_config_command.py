@@ -44,6 +44,20 @@ def test_config_check_prints_every_error_and_exits_with_2(
     assert "1 error(s), 1 notice(s)" in ran.out
 
 
+def test_config_check_speaks_of_the_device_that_will_train(
+    headrace: Callable[..., Any], write_config: Callable[..., Path]
+) -> None:
+    path = write_config()
+    path.write_text(path.read_text().replace("train_config {", "train_config { cuda_matmul_allow_tf32: true"))
+    ran = headrace("config", "check", path, "--device", "cpu")
+    assert "notice  train_config.cuda_matmul_allow_tf32: true has no effect: there is no CUDA device" in ran.out
+    assert "ok, 1 notice(s), for training on cpu" in ran.out
+    # An error depends on no device, and is told before torch is asked for one.
+    path.write_text(path.read_text().replace("batch_size: 64", "batch_size: 0"))
+    ran = headrace("config", "check", path, "--device", "cuda")
+    assert ran.code == 2 and "1 error(s), 0 notice(s)" in ran.out
+
+
 def test_estimate_counts_rows_weights_optimizer_and_map(write_config: Callable[..., Path]) -> None:
     found = estimate(load_config(write_config()), events_per_second=100)
     tables = {table.name: table for table in found.tables}
