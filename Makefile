@@ -7,6 +7,10 @@ PACKAGES := protos stream features recmodels trainer checkpointer publisher head
 # Where pip's default torch is the CUDA build, set this to the URL of PyTorch's CPU package index (see README.md).
 TORCH_INDEX ?=
 INDEX := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+# For a machine with a GPU, in a fresh checkout: make install CUDA=1. A .venv is for one of the two.
+CUDA ?=
+CONSTRAINTS := $(if $(CUDA),constraints-cuda.txt,constraints-cpu.txt)
+KERNELS := $(if $(CUDA),fbgemm-gpu,./packaging/fbgemm-gpu-shim)
 
 .PHONY: demo test check bench bench-faults e2e install
 
@@ -36,11 +40,12 @@ e2e: $(STAMP)
 
 install: $(STAMP)
 
-# torch first: the shim and torchrec must find it. The shim stands in for torchrec's requirement of the CUDA fbgemm-gpu.
-$(STAMP): pyproject.toml constraints-cpu.txt packaging/fbgemm-gpu-shim/pyproject.toml
+# torch first: the shim and torchrec must find it. On the CPU the shim stands in for torchrec's requirement of the CUDA
+# fbgemm-gpu; where it is installed, pip takes it for that, so that an environment is of the one or the other.
+$(STAMP): pyproject.toml $(CONSTRAINTS) packaging/fbgemm-gpu-shim/pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(INDEX) -c constraints-cpu.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt ./packaging/fbgemm-gpu-shim
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-cpu.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(INDEX) -c $(CONSTRAINTS) torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) $(KERNELS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[dev]'
 	$(BIN)/python -m pip check
 	touch $@

@@ -17,11 +17,20 @@ RUNTIME = [Requirement(text) for text in PROJECT["dependencies"]]
 EXTRAS = [Requirement(text) for text in PROJECT["optional-dependencies"]["odps"]]
 DEV = [Requirement(text) for text in PROJECT["optional-dependencies"]["dev"]]
 PACKAGES = ("protos", "stream", "features", "recmodels", "trainer", "checkpointer", "publisher", "headrace")
-PINNED = {
-    canonicalize_name(line.split("==")[0]): line.split("==")[1]
-    for line in (ROOT / "constraints-cpu.txt").read_text(encoding="utf-8").splitlines()
-    if line and not line.startswith("#")
-}
+CUDA = [Requirement(text) for text in PROJECT["optional-dependencies"]["cuda"]]
+
+
+def pins(name: str) -> dict[str, str]:
+    """The versions of a constraints file by distribution, without those of files that it includes."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return {
+        canonicalize_name(line.split("==")[0]): line.split("==")[1]
+        for line in lines
+        if line and not line.startswith(("#", "-c "))
+    }
+
+
+PINNED, PINNED_FOR_CUDA = pins("constraints-cpu.txt"), pins("constraints-cuda.txt")
 # fbgemm-gpu comes with torchrec, as itself or as the shim; llvmlite with numba, which pins it.
 COMES_ALONG = {"fbgemm-gpu", "fbgemm-gpu-cpu", "llvmlite"}
 
@@ -53,4 +62,15 @@ def test_every_import_of_the_packages_is_a_declared_dependency() -> None:
 
 
 def test_no_pin_names_a_local_build_or_a_path() -> None:
-    assert not [line for line in PINNED.values() if not re.fullmatch(r"[\w.]+", line)]
+    pinned = [*PINNED.values(), *PINNED_FOR_CUDA.values()]
+    assert not [line for line in pinned if not re.fullmatch(r"[\w.]+", line)]
+
+
+def test_a_cuda_machine_has_the_same_versions_and_the_real_kernels_in_place_of_the_shim() -> None:
+    assert "\n-c constraints-cpu.txt\n" in (ROOT / "constraints-cuda.txt").read_text(encoding="utf-8")
+    assert PINNED.keys().isdisjoint(PINNED_FOR_CUDA)
+    shim = tomllib.loads((ROOT / "packaging/fbgemm-gpu-shim/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (kernels,) = CUDA
+    assert shim["name"] == kernels.name == "fbgemm-gpu"
+    assert PINNED_FOR_CUDA["fbgemm-gpu"] == shim["version"] == PINNED["fbgemm-gpu-cpu"]
+    assert PINNED_FOR_CUDA["fbgemm-gpu"] in kernels.specifier

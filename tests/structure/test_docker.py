@@ -138,6 +138,17 @@ def test_the_image_is_built_in_stages_and_runs_without_root() -> None:
     assert any(first == "RUN" and "useradd" in rest for first, rest in last)
 
 
+def test_the_image_is_built_for_cpu_or_cuda_from_constraints_that_exist() -> None:
+    runs = " ".join(rest for first, rest in instructions() if first == "RUN")
+    names = re.search(r'cp "constraints-\$\(test -n "\$CUDA" && echo (\w+) \|\| echo (\w+)\)\.txt" (\S+)', runs)
+    assert names is not None and (names[1], names[2]) == ("cuda", "cpu")
+    assert all((ROOT / f"constraints-{names[number]}.txt").exists() for number in (1, 2))
+    assert set(re.findall(r"-c (\S+)", runs)) == {names[3]}
+    assert 'CUDA=""' in [rest for first, rest in instructions() if first == "ARG"]
+    kernels = re.search(r'test -n "\$CUDA" && echo (\S+) \|\| echo (\S+)\)"', runs)
+    assert kernels is not None and kernels[1] == "fbgemm-gpu" and (ROOT / kernels[2] / "pyproject.toml").exists()
+
+
 def test_the_image_copies_files_that_exist_and_every_package() -> None:
     copied = [rest.split()[:-1] for first, rest in instructions() if first == "COPY" and "--from" not in rest]
     names = {name for group in copied for name in group}
