@@ -33,7 +33,10 @@ class DeadLetterSink(Protocol):
     """Where dead letters go: at least once, deduplicated by key."""
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
-        """Return when all are acknowledged; raise DeadLetterError otherwise."""
+        """Return when all are acknowledged; raise DeadLetterError otherwise.
+
+        DeadLettersWaitError after some seconds of an outage, so that whoever waits can look around, and try again.
+        """
         ...
 
     def close(self) -> None:

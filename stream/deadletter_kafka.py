@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from stream.cursor import Cursor
 from stream.deadletter import DeadLetter
-from stream.errors import DeadLetterError
-from stream.kafka_client import KafkaClient, client_settings, consumer_settings
+from stream.errors import DeadLetterError, DeadLettersWaitError
+from stream.kafka_client import REFUSED, KafkaClient, client_settings, consumer_settings
 from stream.kafka_options import KafkaOptions
 from stream.security import Settings
 
@@ -21,92 +23,140 @@ _DETAIL_CHARACTERS = 2000
 _HEADER_BYTES = 16_384
 
 
+@dataclass(kw_only=True, slots=True)
+class _Batch:
+    """Letters under way; callbacks of a batch that was given up find nobody who listens."""
+
+    keys: tuple[str, ...]
+    left: int
+    failed: list[KafkaError] = field(default_factory=list)
+
+
 class KafkaDeadLetters:
     """A sink whose `write` returns when the brokers have every letter (idempotent producer, acks=all).
 
-    `options` say how to reach the brokers; their topics are not used. The topic is created where it is missing.
+    `options` say how to reach the brokers; their topics are not used. The topic is created where it is missing. While
+    brokers are away the letters stay with the producer, which tries for as long as it takes; `write` raises
+    DeadLettersWaitError every `patience_s`.
     """
 
-    def __init__(self, options: KafkaOptions, topic: str, *, code_version: str, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        options: KafkaOptions,
+        topic: str,
+        *,
+        code_version: str,
+        timeout_s: float = 30.0,
+        patience_s: float = 5.0,
+    ) -> None:
         self._topic = topic
         self._code_version = code_version
-        self._timeout_s = timeout_s
-        self._failed: list[KafkaError] = []
+        self._patience_s = patience_s
         self._brokers = options.brokers
         self._away = False
+        self._refused: KafkaError | None = None
+        self._batch: _Batch | None = None
         settings = client_settings(options)
         limit = min(options.fetch_max_bytes + _HEADER_BYTES, 1_000_000_000)
         _create_missing(settings, topic, timeout_s, limit)
-        self._producer = Producer(
-            {
-                **settings,
-                "enable.idempotence": True,
-                "acks": "all",
-                "message.max.bytes": limit,
-                "delivery.timeout.ms": int(timeout_s * 1000),
-                "linger.ms": 1,
-                "error_cb": self._on_error,
-                "logger": _log,
-            }
-        )
+        self._settings: Settings = {
+            **settings,
+            "enable.idempotence": True,
+            "acks": "all",
+            "message.max.bytes": limit,
+            "delivery.timeout.ms": 0,  # for ever: an outage is no reason to lose what a commit waits for
+            "linger.ms": 1,
+        }
+        self._producer = self._open()
+
+    def _open(self) -> Producer:
+        return Producer({**self._settings, "error_cb": self._on_error, "logger": _log})
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
-        """Send the letters and wait; raise DeadLetterError unless all are acknowledged."""
-        self._failed.clear()
-        for letter in letters:
-            self._send(letter)
-        left = self._flush()
-        if left or self._failed:
-            reason = self._failed[0].str() if self._failed else f"no answer within {self._timeout_s:g} s"
-            raise DeadLetterError(
-                f"topic {self._topic} did not take {left + len(self._failed)} of {len(letters)} dead letters: {reason}"
+        """Send the letters, unless they are under way already, and wait."""
+        keys = tuple(letter.key for letter in letters)
+        if self._batch is None or self._batch.keys != keys:
+            self._give_up()
+            self._batch = _Batch(keys=keys, left=len(letters))
+            for letter in letters:
+                self._send(letter, self._batch)
+        batch = self._batch
+        deadline = time.monotonic() + self._patience_s
+        while batch.left and self._refused is None and time.monotonic() < deadline:
+            self._producer.poll(0.1)
+        if batch.failed or self._refused is not None:
+            reason = (self._refused or batch.failed[0]).str()
+            missing = batch.left + len(batch.failed)
+            self._give_up()
+            raise DeadLetterError(f"topic {self._topic} did not take {missing} of {len(keys)} dead letters: {reason}")
+        if batch.left:
+            self._say_away("no answer", "_TIMED_OUT")
+            raise DeadLettersWaitError(
+                f"brokers {self._brokers} did not take {batch.left} of {len(keys)} dead letters for topic {self._topic}"
             )
+        self._batch = None
 
-    def _send(self, letter: DeadLetter) -> None:
+    def _send(self, letter: DeadLetter, batch: _Batch) -> None:
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            batch.left -= 1
+            if error is not None:
+                batch.failed.append(error)
+            else:
+                self._reached()
+
         headers = _headers(letter, self._code_version)
+        until = time.monotonic() + self._patience_s
         while True:
             try:
                 self._producer.produce(
-                    self._topic, letter.raw, key=letter.key.encode(), headers=headers, on_delivery=self._delivered
+                    self._topic, letter.raw, key=letter.key.encode(), headers=headers, on_delivery=delivered
                 )
                 self._producer.poll(0)
                 return
             except BufferError:
                 self._producer.poll(0.1)
+                if time.monotonic() > until:
+                    self._give_up()
+                    raise DeadLettersWaitError(f"the queue of topic {self._topic} does not empty") from None
             except KafkaException as error:
+                self._give_up()
                 raise DeadLetterError(
                     f"the dead letter of {letter.key} ({len(letter.raw)} bytes) cannot be sent to topic "
                     f"{self._topic}: {error.args[0].str()}"
                 ) from None
 
-    def _flush(self) -> int:
-        """Wait for all acknowledgements; give how many are missing."""
-        try:
-            return int(self._producer.flush(self._timeout_s + 1))
-        except KafkaException as error:
-            raise DeadLetterError(f"topic {self._topic} takes no more dead letters: {error.args[0].str()}") from None
+    def _give_up(self) -> None:
+        """Drop what is under way, with its producer, which may be past mending."""
+        if self._batch is not None and self._batch.left:
+            self._producer.purge()
+            self._producer = self._open()
+        self._batch, self._refused = None, None
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._failed.append(error)
-        else:
-            self._away = False
+    def _reached(self) -> None:
+        if self._away:
+            _log.info("event=kafka_reached brokers=%s dead letters for topic %s go on", self._brokers, self._topic)
+        self._away = False
 
     def _on_error(self, error: KafkaError) -> None:
-        """Say it once per outage: a commit, and then training, waits for the letters."""
+        if error.code() in REFUSED:
+            self._refused = error
+        self._say_away(error.str(), error.name())
+
+    def _say_away(self, detail: str, code: str) -> None:
+        """Say it once per outage: a commit, and in the end training, waits for the letters."""
         if not self._away:
             _log.warning(
                 "event=kafka_error brokers=%s code=%s detail=%s; dead letters for topic %s wait",
                 self._brokers,
-                error.name(),
-                error.str(),
+                code,
+                detail,
                 self._topic,
             )
         self._away = True
 
     def close(self) -> None:
-        """Wait for what is under way; a second call does nothing."""
-        self._flush()
+        """Drop what was not acknowledged, which no commit counts; a second call does nothing."""
+        self._give_up()
 
 
 def read_topic(options: KafkaOptions, topic: str) -> Iterator[DeadLetter]:

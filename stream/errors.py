@@ -12,6 +12,7 @@ StreamError
 │   ├── OffsetLostError      retention removed the next messages
 │   └── LogTruncatedError    the log ends before the cursor: the broker lost messages
 ├── DeadLetterError          dead letters were not acknowledged
+│   └── DeadLettersWaitError brokers are away: write the same letters again, and it goes on waiting
 ├── FeedError                the feed cannot go on as configured
 │   ├── DeadLetterRateError  too large a share of the rows is bad
 │   └── CutReplayError       recorded cuts do not fit the rows
@@ -84,6 +85,10 @@ class LogTruncatedError(PositionError):
 
 class DeadLetterError(StreamError):
     """Dead letters were not acknowledged."""
+
+
+class DeadLettersWaitError(DeadLetterError):
+    """Brokers are away and may come back: nothing is decided yet, and the same letters are to be written again."""
 
 
 class FeedError(StreamError):

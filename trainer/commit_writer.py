@@ -12,15 +12,15 @@ from checkpointer.fields import Fields
 from checkpointer.store import Store
 from recmodels.metrics.progressive import ProgressiveMetrics, State, merge
 from stream.deadletter import DeadLetterSink
-from stream.errors import StreamError
+from stream.errors import DeadLettersWaitError, StreamError
 from trainer.committer import Snapshot
 from trainer.wire import pack_arrays, unpack_arrays
 from trainer.workers import Workers
 
 logger = logging.getLogger(__name__)
 
-# What a rank's message to rank 0 begins with: its blobs and metrics, or why there are none.
-_STAGED, _FAILED = b"S", b"E"
+# What a rank's message to rank 0 begins with: its blobs and metrics, why there are none, or that it waits for brokers.
+_STAGED, _FAILED, _WAITING = b"S", b"E", b"W"
 _FIGURES = ("log_loss", "normalized_entropy", "calibration", "rows", "positives", "gauc_window")
 
 
@@ -47,6 +47,7 @@ class CommitWriter:
         sink: DeadLetterSink,
         identity: Identity,
         new_metrics: Callable[[], ProgressiveMetrics] = ProgressiveMetrics,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._writer = writer
@@ -54,15 +55,21 @@ class CommitWriter:
         self._sink = sink
         self._identity = identity
         self._new_metrics = new_metrics
+        self._stopping = stopping
 
     def write(self, snapshot: Snapshot) -> Commit:
         """Commit `snapshot`.
 
         1. agree on the number  2. dead letters, acknowledged  3. this rank's blobs  4. rank 0 appends  5. all know
+        Where dead letters wait for brokers all ranks wait, in turns short enough that none takes the others for lost.
         Raises NotCommittedError, CommitUnknownError or FencedError, the same kind on every rank.
         """
         seq = self._agree_on_number()
-        staged = self._workers.gather(self._stage(seq, snapshot))
+        mine = self._stage(seq, snapshot)
+        staged = self._workers.gather(mine)
+        while _waiting(staged):
+            mine = self._stage(seq, snapshot) if mine[:1] == _WAITING else mine
+            staged = self._workers.gather(mine)
         answer = self._workers.gather(self._append(staged, snapshot) if self._writer is not None else b"")[0]
         return _read_answer(answer)
 
@@ -71,7 +78,7 @@ class CommitWriter:
         return int(self._workers.gather(mine.encode())[0])
 
     def _stage(self, seq: int, snapshot: Snapshot) -> bytes:
-        """This rank's blobs and metrics, or why there are none: a rank that fails must still answer."""
+        """This rank's blobs and metrics, or why there are none: a rank that fails, or waits, must still answer."""
         try:
             if snapshot.dead:
                 self._sink.write(snapshot.dead)
@@ -91,6 +98,10 @@ class CommitWriter:
                 dense=snapshot.dense,
                 stream=snapshot.stream,
             )
+        except DeadLettersWaitError as error:
+            if self._stopping():
+                return _FAILED + f"rank {self._workers.rank}: the run is to end, and {error}".encode()
+            return _WAITING
         except (CheckpointError, StreamError) as error:
             return _FAILED + f"rank {self._workers.rank}: {error}".encode()
         head = json.dumps({"blobs": [blob.to_json() for blob in blobs]}).encode()
@@ -99,7 +110,7 @@ class CommitWriter:
     def _append(self, staged: list[bytes], snapshot: Snapshot) -> bytes:
         if self._writer is None:
             raise NotCommittedError("only rank 0 appends")
-        failed = [part[1:] for part in staged if part[:1] == _FAILED]
+        failed = [part[1:] for part in staged if part[:1] == _FAILED]  # of which there is one if any waits
         if failed:
             return b"N" + b"; ".join(failed)
         blobs: list[BlobRef] = []
@@ -134,6 +145,12 @@ class CommitWriter:
             from_now=False,
             forked=None,
         )
+
+
+def _waiting(staged: list[bytes]) -> bool:
+    """Whether a rank waits for brokers, and none has failed."""
+    kinds = {message[:1] for message in staged}
+    return _WAITING in kinds and _FAILED not in kinds
 
 
 def _read_answer(answer: bytes) -> Commit:

@@ -25,6 +25,7 @@ from trainer.workers import Workers
 logger = logging.getLogger(__name__)
 
 MAX_FAILURES = 5
+MAX_DEAD_BYTES = 64 << 20
 
 
 class CommitDesk:
@@ -69,6 +70,11 @@ class CommitDesk:
     def busy(self) -> bool:
         """Whether a commit is in flight."""
         return self._committer.busy
+
+    @property
+    def full(self) -> bool:
+        """Whether training should rest: a commit waits for its dead letters, and enough of them wait for the next."""
+        return self.busy and self._position.dead_bytes > MAX_DEAD_BYTES
 
     def follow(self, feed: Feed) -> None:
         """From here on the cuts come from `feed`."""
@@ -178,7 +184,7 @@ class CommitDesk:
             return
         learner.tables.restore_touched()
         position.progress.restore_increment(outcome.snapshot.stream)
-        position.dead = [*outcome.snapshot.dead, *position.dead]
+        position.put_back(outcome.snapshot.dead)
         self._needs_base = self._needs_base or outcome.snapshot.full
         self._last_moves = -1
         self._failures += 1

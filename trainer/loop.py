@@ -88,6 +88,8 @@ class Trainer:
                 self._monitor.step(prepared.cut, seconds=self._clock() - started, waited=waited)
             if learns:
                 self._log()
+            if decision.stop:
+                self._stop.set()  # this rank's commits learn of it too, which may be waiting for brokers
             if decision.stop or self._done():
                 return False
             if decision.finished:
@@ -95,6 +97,10 @@ class Trainer:
 
     def _take(self, prefetcher: Prefetcher) -> tuple[Prepared | None, float]:
         started = self._clock()
+        if self._desk.full:
+            # It goes on taking part in steps, without rows.
+            time.sleep(_WAIT_S)
+            return None, self._clock() - started
         prepared = self._take_recorded(prefetcher) if self._schedule else None
         if self._schedule is None or self._schedule.over:
             prepared = prepared or prefetcher.next(0.0) or prefetcher.next(_WAIT_S)

@@ -9,6 +9,8 @@ from stream.feed import Cut
 from stream.progress import Progress
 from trainer.marks import Instant, Marks
 
+_EACH = 1000  # of a letter, beside its raw bytes
+
 
 @dataclass(kw_only=True, slots=True)
 class Position:
@@ -25,6 +27,7 @@ class Position:
     epoch: int = 0
     from_now: bool = False
     dead: list[DeadLetter] = field(default_factory=list)
+    dead_bytes: int = 0  # about what `dead` takes in memory
 
     @property
     def instant(self) -> Instant:
@@ -45,6 +48,7 @@ class Position:
         self.progress.advance(cut, step=self.step, rank=self.rank)
         self.moves += 1
         self.dead.extend(cut.dead)
+        self.dead_bytes += _bytes(cut.dead)
         if len(cut.broker_time_ms):
             self.broker_time_ms = max(self.broker_time_ms, int(cut.broker_time_ms.max()))
 
@@ -64,5 +68,14 @@ class Position:
 
     def take_dead(self) -> tuple[DeadLetter, ...]:
         """Hand over the dead letters that no commit counts yet."""
-        dead, self.dead = tuple(self.dead), []
+        dead, self.dead, self.dead_bytes = tuple(self.dead), [], 0
         return dead
+
+    def put_back(self, dead: Sequence[DeadLetter]) -> None:
+        """Take back the dead letters of a commit that failed."""
+        self.dead[:0] = dead
+        self.dead_bytes += _bytes(dead)
+
+
+def _bytes(dead: Sequence[DeadLetter]) -> int:
+    return sum(_EACH + len(letter.raw) for letter in dead)

@@ -86,7 +86,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         desk = CommitDesk(
             job.learner,
             position,
-            _open_committer(job, writer, stack),
+            _open_committer(job, writer, stack, stop),
             options=job.options,
             workers=job.workers,
             monitor=monitor,
@@ -174,7 +174,7 @@ def _restore(job: Job, seq: int, follower: Follower) -> Position:
     return position
 
 
-def _open_committer(job: Job, writer: Writer | None, stack: ExitStack) -> Committer:
+def _open_committer(job: Job, writer: Writer | None, stack: ExitStack, stop: threading.Event) -> Committer:
     sink = open_dead_letters(job.config, writer=f"rank-{job.workers.rank}", code_version=CODE_VERSION)
     stack.callback(sink.close)
     commits = CommitWriter(
@@ -184,6 +184,7 @@ def _open_committer(job: Job, writer: Writer | None, stack: ExitStack) -> Commit
         sink=sink,
         identity=Identity(contract=job.learner.layout.digest(), features=job.learner.digest),
         new_metrics=partial(progressive_metrics, job.learner.model),
+        stopping=stop.is_set,
     )
     committer = Committer(commits.write)
     stack.callback(committer.close)

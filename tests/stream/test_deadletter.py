@@ -22,7 +22,7 @@ from stream.deadletter_file import FileDeadLetters, read_folder
 from stream.deadletter_kafka import KafkaDeadLetters, read_topic
 from stream.deadletter_replay import decode_letter, open_dead_letters, read_dead_letters, replay_letters
 from stream.encode import encode_rows
-from stream.errors import DeadLetterError, SourceError
+from stream.errors import DeadLetterError, DeadLettersWaitError, SourceError
 from stream.kafka_options import KafkaOptions
 
 Kept = tuple[DeadLetterSink, Callable[[], list[DeadLetter]]]
@@ -149,14 +149,46 @@ def test_kafka_sink_says_what_was_not_acknowledged(kafka_broker) -> None:
         sink.write([_letter(0), _letter(1, raw=b"x" * 5000)])
 
 
-def test_kafka_sink_fails_when_the_broker_is_gone(kafka_process) -> None:
+def test_kafka_sink_waits_for_a_broker_that_is_gone_and_says_so_once(kafka_process, caplog) -> None:
     process = kafka_process()
     options = KafkaOptions(brokers=process.bootstrap, topics=("unused",))
-    sink = KafkaDeadLetters(options, "dead", code_version="1", timeout_s=3.0)
-    sink.write([_letter(0)])
+    sink = KafkaDeadLetters(options, "dead", code_version="1", patience_s=0.7)
+    _insist(sink, [_letter(0)])
+    caplog.clear()
     process.kill()
-    with pytest.raises(DeadLetterError, match="did not take"):
-        sink.write([_letter(1)])
+    letters = [_letter(1), _letter(2)]
+    with caplog.at_level("INFO", "stream"):
+        for _ in range(4):
+            with pytest.raises(DeadLettersWaitError, match="did not take 2 of 2"):
+                sink.write(letters)
+        process.start()
+        _insist(sink, letters)
+    told = [record.getMessage() for record in caplog.records if "event=kafka_" in record.getMessage()]
+    assert [line.split()[0] for line in told] == ["event=kafka_error", "event=kafka_reached"], told
+    assert _messages(process.bootstrap, "dead") == 3, "those that waited were sent once"
+    process.kill()
+    with pytest.raises(DeadLettersWaitError):
+        sink.write([_letter(3)])
+    closing_at = time.monotonic()
+    sink.close()
+    assert time.monotonic() - closing_at < 20, "what waits is dropped, not waited for"
+
+
+def _insist(sink: KafkaDeadLetters, letters: list[DeadLetter]) -> None:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return sink.write(letters)
+        except DeadLettersWaitError:
+            assert time.monotonic() < until
+
+
+def _messages(bootstrap: str, topic: str) -> int:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "count"})
+    try:
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10.0)[1])
+    finally:
+        consumer.close()
 
 
 def _config(broker, tmp_path: Path, topic: str, form: int = stream_pb2.JSON) -> EasyRecConfig:

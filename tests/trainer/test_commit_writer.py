@@ -1,7 +1,8 @@
 """What ranks tell each other about a commit is understood whatever it holds."""
 
 import itertools
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from checkpointer.memory_store import MemoryStore
 from protos.commit_pb2 import StreamState
 from recmodels.metrics.progressive import ProgressiveMetrics
 from stream.cursor import Cursor
-from stream.deadletter import DeadLetter
-from stream.errors import DeadLetterError
+from stream.deadletter import DeadLetter, DeadLetterSink
+from stream.errors import DeadLetterError, DeadLettersWaitError
 from trainer.commit_writer import CommitWriter, Identity
 from trainer.committer import Snapshot
 from trainer.workers import Rank, Workers
@@ -36,11 +37,34 @@ def workers() -> Iterator[Workers]:
     alone.close()
 
 
-def writer_of(store: MemoryStore, workers: Workers) -> CommitWriter:
+class PatientSink:
+    """Takes letters when brokers were away for so many turns; `turns` counts those that are left."""
+
+    def __init__(self, turns: int, then: Callable[[], object] = lambda: None) -> None:
+        self.turns, self.then = turns, then
+        self.taken: list[str] = []
+
+    def write(self, letters: tuple[DeadLetter, ...]) -> None:
+        if self.turns:
+            self.turns -= 1
+            self.then()
+            raise DeadLettersWaitError("brokers did not take them")
+        self.taken += [letter.key for letter in letters]
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def writer_of(
+    store: MemoryStore, workers: Workers, sink: DeadLetterSink | None = None, stopping: Callable[[], bool] = bool
+) -> CommitWriter:
     clock = itertools.count()
     options = WriterOptions(token="t", clock_ms=lambda: next(clock), new_chain=lambda: "chain", writer="test")
     identity = Identity(contract="c", features="f")
-    return CommitWriter(store, writer=Writer.open(store, options), workers=workers, sink=Sink(), identity=identity)
+    writer = Writer.open(store, options)
+    return CommitWriter(
+        store, writer=writer, workers=workers, sink=sink or Sink(), identity=identity, stopping=stopping
+    )
 
 
 def snapshot(table: str, step: int, dead: tuple[DeadLetter, ...] = ()) -> Snapshot:
@@ -71,3 +95,22 @@ def test_a_rank_that_cannot_keep_its_dead_letters_says_why(workers: Workers) -> 
     with pytest.raises(NotCommittedError, match="rank 0: the topic is away"):
         commits.write(snapshot("a", 1, (letter,)))
     assert commits.write(snapshot("a", 1)).seq == 1
+
+
+LETTER = DeadLetter(cursor=Cursor(topic="t", partition=0), reason="r", detail="d", raw=b"", format="JSON")
+
+
+def test_a_commit_waits_for_its_dead_letters_for_as_long_as_brokers_are_away(workers: Workers) -> None:
+    """Two hours of turns of five seconds, one after the other."""
+    sink = PatientSink(turns=1440)
+    assert writer_of(MemoryStore(), workers, sink).write(snapshot("a", 1, (LETTER,))).seq == 1
+    assert sink.taken == [LETTER.key] and sink.turns == 0
+
+
+def test_a_run_that_is_to_end_does_not_wait_for_brokers(workers: Workers) -> None:
+    stop = threading.Event()
+    store = MemoryStore()
+    commits = writer_of(store, workers, PatientSink(turns=10**9, then=stop.set), stop.is_set)
+    with pytest.raises(NotCommittedError, match="the run is to end, and brokers did not take them"):
+        commits.write(snapshot("a", 1, (LETTER,)))
+    assert CommitLog(store).head() is None
