@@ -106,7 +106,7 @@ class Loop:
         self.broker.produce(self.topic, messages, partition)
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        wait_for(condition, list(self.children.values()), what=what, timeout_s=120)
+        wait_for(condition, list(self.children.values()), what=what, timeout_s=240)
 
     def status(self) -> dict[str, dict[str, object]]:
         found: dict[str, dict[str, object]] = json.loads(self.command("status", self.model_dir, *self.store, "--json"))

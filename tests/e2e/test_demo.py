@@ -18,7 +18,7 @@ EVENTS = 6000
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(800)
 def test_demo_serves_every_event_and_fails_no_request(tmp_path: Path) -> None:
     cache = Path(__file__).parents[2] / "runs" / "cache"
     options = DemoOptions(out=tmp_path / "demo", cache=cache, events=EVENTS, rate=1500, dense_runtime="TORCH_SCRIPT")

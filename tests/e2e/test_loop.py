@@ -10,7 +10,7 @@ from tests.e2e.conftest import Loop, events
 from tests.s3_server import s3_server
 
 ALL = ("trainer", "publisher", "replica")
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(800)]
 
 
 def test_loop_goes_on_exactly_once_when_everything_dies(kafka_broker: Broker, make_loop: Callable[..., Loop]) -> None:
