@@ -60,7 +60,7 @@ class SlowCommit:
                 self.trained_meanwhile = self._enough.wait(30)
         elif point == "train.dense_updated":
             self._steps += 1
-            # The commit is due after the first step; where its thread gets no core, the last step could be over by then.
+            # The commit is due after the first step; if its thread gets no core, the last step may be over by then.
             if self._steps == 1 or not self._held.wait(30):
                 return
             self._left -= 1
