@@ -201,9 +201,9 @@ def first_ids(batch: "Batch", feature: str) -> Tensor:
             jagged = tensors[feature]
             lengths, values = jagged.lengths().long(), jagged.values()
             starts = torch.cumsum(lengths, 0) - lengths
-            ids = torch.full((lengths.shape[0],), -1, dtype=torch.int64, device=values.device)
-            ids[lengths > 0] = values[starts[lengths > 0]].long()
-            return ids
+            # A mask as an index would make the host wait for a device to count it.
+            padded = torch.cat([values.long(), values.new_full((1,), -1, dtype=torch.int64)])
+            return padded[torch.where(lengths > 0, starts, len(values))]
     raise ModelConfigError(f"no sparse feature {feature!r} in the batch: give it a hash, vocabulary or zch in features")
 
 

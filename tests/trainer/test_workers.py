@@ -1,10 +1,14 @@
 """Votes, decisions, and the exchange between ranks."""
 
 import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
 
+from trainer.errors import WorkerError
 from trainer.options import Cadence
 from trainer.wire import pack_arrays, unpack_arrays
-from trainer.workers import Decision, Vote
+from trainer.workers import Decision, Vote, naming_lost_ranks
 
 
 def vote(**changes: int) -> np.ndarray:
@@ -25,6 +29,25 @@ def test_job_is_finished_only_when_every_rank_is() -> None:
 def test_any_rank_stops_the_job_and_rank_0_alone_says_when_to_commit() -> None:
     decision = Decision.of(np.stack([vote(), vote(stop=True, commit=True)]))
     assert decision.stop and not decision.commit
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer"),
+        RuntimeError("NCCL communicator was aborted on rank 1"),
+        dist.DistBackendError("remote process exited or there was a network error"),
+    ],
+    ids=lambda error: str(error)[:9],
+)
+def test_what_either_library_says_of_a_lost_rank_is_said_in_words(error: RuntimeError) -> None:
+    with pytest.raises(WorkerError, match="rank 0 lost another rank"), naming_lost_ranks(0):
+        raise error
+
+
+def test_what_has_nothing_to_do_with_other_ranks_stays_what_it_is() -> None:
+    with pytest.raises(torch.OutOfMemoryError), naming_lost_ranks(0):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
 
 def test_arrays_survive_the_wire() -> None:
