@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
@@ -14,19 +15,28 @@ from ptars import HandlerPool, PtarsConfig
 from stream.decode import UNDECODABLE, Decoded, Failure, assemble, split_bad
 from stream.errors import SourceError
 from stream.framing import unframe_protobuf
+from stream.protobuf_wire import WireCheck
 
 
 class ProtobufDecoder:
-    """One event per message; timestamps become microseconds in UTC, enums their numbers."""
+    """One event per message; timestamps become microseconds in UTC, enums their numbers.
+
+    A field that is not set is null where its schema tells that from a zero (proto2, `optional`, messages, members of a
+    oneof); else it is the zero that the producer's library makes of it, but null for the columns `never_zero`.
+    """
 
     format = "PROTOBUF"
 
-    def __init__(self, descriptor: Descriptor, columns: Collection[str] | None = None) -> None:
+    def __init__(
+        self, descriptor: Descriptor, columns: Collection[str] | None = None, never_zero: Collection[str] = ()
+    ) -> None:
         pool = HandlerPool([descriptor.file], PtarsConfig(timestamp_unit="us", list_nullable=False))
         self._handler = pool.get_for_message(descriptor)
         self._indexes = _indexes(descriptor)
         names = [field.name for field in descriptor.fields]
         self._names = names if columns is None else [name for name in names if name in columns]
+        self._never_zero = set(never_zero) & set(unset_is_zero(descriptor, self._names))
+        self._wire = WireCheck(descriptor, self._names)
 
     def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
         """Decode a run of messages; those that are no such protobuf message are failures."""
@@ -38,6 +48,10 @@ class ProtobufDecoder:
             except ValueError as error:
                 plain.append(None)
                 foreign.append(Failure(index=index, reason=UNDECODABLE, detail=str(error)))
+        there = [index for index, payload in enumerate(plain) if payload]
+        for fault in self._wire.faults([payload for payload in plain if payload]):
+            plain[there[fault.index]] = None
+            foreign.append(Failure(index=there[fault.index], reason=UNDECODABLE, detail=fault.detail))
         pieces, failures = split_bad(plain, self._decode_run)
         known = {failure.index for failure in foreign}
         return assemble(pieces, foreign + [f for f in failures if f.index not in known], len(payloads))
@@ -54,7 +68,21 @@ class ProtobufDecoder:
             raise pa.ArrowInvalid(f"a length leads out of the message: {error}") from None
         if rows.num_rows != len(payloads):
             raise pa.ArrowInvalid(f"{len(payloads)} messages gave {rows.num_rows} rows")
-        return rows.select(self._names)
+        return self._with_nulls(rows.select(self._names))
+
+    def _with_nulls(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        for name in self._never_zero:
+            column = rows.column(name)
+            zero = pa.scalar("" if pa.types.is_string(column.type) else 0, column.type)
+            nulled = pc.if_else(pc.equal(column, zero), pa.scalar(None, column.type), column)
+            rows = rows.set_column(rows.schema.get_field_index(name), name, nulled)
+        return rows
+
+
+def unset_is_zero(descriptor: Descriptor, names: Collection[str]) -> list[str]:
+    """Which of the fields of these names are the same on the wire whether they are 0 or not set."""
+    fields = [field for field in descriptor.fields if field.name in names]
+    return [field.name for field in fields if not field.has_presence and not field.is_repeated]
 
 
 def load_descriptor(path: str, message: str) -> Descriptor:

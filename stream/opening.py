@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
+
+from google.protobuf.descriptor import Descriptor
 
 from protos import data_pb2, stream_pb2
 from protos.kafka_uri import is_kafka_uri, overlay, stream_config_for, stream_config_of
@@ -12,16 +15,19 @@ from stream.csv import CsvOptions, open_csv
 from stream.decode import Decoder
 from stream.decode_arrow import ArrowBatchDecoder, ArrowStreamDecoder
 from stream.decode_json import JsonDecoder
-from stream.decode_protobuf import ProtobufDecoder, load_descriptor
+from stream.decode_protobuf import ProtobufDecoder, load_descriptor, unset_is_zero
 from stream.decode_schema import declared_schema
 from stream.errors import SourceError
 from stream.files import Reading
 from stream.kafka import KafkaSource
 from stream.kafka_options import KafkaOptions
+from stream.missing import require_columns
 from stream.odps_table import OdpsOptions, read_account
 from stream.parquet import open_parquet
 from stream.shuffle import Shuffle
 from stream.source import Clock, Source
+
+logger = logging.getLogger(__name__)
 
 
 def open_configured(
@@ -109,8 +115,26 @@ def make_decoder(config: EasyRecConfig, columns: Collection[str] | None, form: s
         stream = config.stream_config
         if not stream.protobuf_message or not stream.protobuf_descriptor_file:
             raise SourceError("format: PROTOBUF needs stream_config.protobuf_message and protobuf_descriptor_file")
-        return ProtobufDecoder(load_descriptor(stream.protobuf_descriptor_file, stream.protobuf_message), columns)
+        descriptor = load_descriptor(stream.protobuf_descriptor_file, stream.protobuf_message)
+        return _protobuf_decoder(config, descriptor, columns)
     raise SourceError(f"no decoder for format {form}")
+
+
+def _protobuf_decoder(
+    config: EasyRecConfig, descriptor: Descriptor, columns: Collection[str] | None
+) -> ProtobufDecoder:
+    stream, data = config.stream_config, config.data_config
+    where = f"message {descriptor.full_name} of {stream.protobuf_descriptor_file}"
+    require_columns(where, columns, [field.name for field in descriptor.fields], ())
+    for name in unset_is_zero(descriptor, [*data.label_fields, *data.sample_weight_fields]):
+        logger.warning(
+            "a message without %s counts as %s=0: %s does not tell them apart; declare the field `optional` to have it "
+            "judged as null",
+            name,
+            name,
+            where,
+        )
+    return ProtobufDecoder(descriptor, columns, never_zero=(stream.event_time_field, stream.event_id_field))
 
 
 def declared_format(config: EasyRecConfig) -> str:
