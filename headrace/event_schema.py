@@ -8,7 +8,7 @@ from headrace.event_column import FLOAT, INT64, STRING, EventColumn, feature_col
 from protos.data_pb2 import FieldType
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import declared_columns
-from protos.stream_pb2 import ARROW_IPC, JSON, MessageFormat
+from stream.opening import declared_format
 
 EVENT_TIME, EVENT_ID = "event time", "event id"
 
@@ -64,13 +64,13 @@ def event_schema(config: EasyRecConfig) -> EventSchema:
         column.name: FieldType.Name(column.type) for column in declared_columns(config) if column.type is not None
     }
     stream = config.stream_config
-    form = stream.format if stream.HasField("format") else ARROW_IPC
+    form = declared_format(config)
     columns = []
     for name in dict.fromkeys([*declared, *wanted]):
         column = wanted.get(name) or EventColumn(name=name, type=declared[name])
-        kind = declared.get(name) or (_UNDECLARED_JSON.get(column.type, column.type) if form == JSON else column.type)
+        kind = declared.get(name) or (_UNDECLARED_JSON.get(column.type, column.type) if form == "JSON" else column.type)
         columns.append(replace(column, type=kind, declared=name in declared))
-    return EventSchema(topic=stream.topic, format=MessageFormat.Name(form), columns=tuple(columns))
+    return EventSchema(topic=stream.topic, format=form, columns=tuple(columns))
 
 
 def _named_columns(config: EasyRecConfig) -> Iterator[EventColumn]:

@@ -2,17 +2,23 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.e2e.pages import command_blocks
+
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
+import io
+import runpy
 import sys
 import pyarrow as pa
 import torch
 from features import create_features
+from headrace.__main__ import run as command
 from protos.dispositions import check
 from protos.load import format_config, load_config, parse_config
 from recmodels.registry import create_model
@@ -31,6 +37,18 @@ assert model.predict(batch)["probs"].shape == (3,)
 (values,) = [group.values() for group in batch.dense_features.values()]
 assert values.reshape(-1).tolist() == [1.0, 0.5, 0.25], values
 build_dense_half(config)
+
+def typed(*words):
+    out, errors = io.StringIO(), io.StringIO()
+    assert command(words, out=out, errors=errors, environment={}) == 0, errors.getvalue()
+    return out.getvalue()
+
+assert "pipeline.config: ok" in typed("config", "check", sys.argv[1])
+assert "feature freshness" in typed("config", "schema", sys.argv[1])
+open("producer.py", "w").write(typed("config", "schema", sys.argv[1], "--producer"))
+made = runpy.run_path("producer.py")
+sent = pa.RecordBatch.from_pylist([made["event"]() for _ in range(9)], schema=made["SCHEMA"])
+assert len(features.validate(sent).rows) == 0 and features.parse(sent).size == 9
 assert features.empty().size == 0
 vector = config.feature_configs.add().raw_feature
 vector.feature_name, vector.value_dim = "vector", 2
@@ -44,7 +62,8 @@ train_config {
   sparse_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} }
   dense_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} }
 }
-data_config { dataset_type: ParquetDataset fg_mode: FG_NORMAL label_fields: "clicked" }
+data_config { dataset_type: KafkaDataset fg_mode: FG_NORMAL label_fields: "clicked" }
+stream_config { brokers: "b:9092" topic: "clicks" }
 """
 
 
@@ -58,8 +77,10 @@ def test_what_the_page_shows_works(tmp_path: Path) -> None:
     (tmp_path / "acme.py").write_text(module)
     (tmp_path / "pipeline.config").write_text(REST + config)
     (tmp_path / "program.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "grpc_tools.protoc", "-I.", f"-I{ROOT}", "--python_out=.", "acme.proto"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    ((shown,),) = command_blocks("docs/extending.md")
+    python, *arguments = shlex.split(shown.replace("/path/to/headrace", str(ROOT)))
+    assert python == "python"
+    subprocess.run([sys.executable, *arguments], cwd=tmp_path, check=True)
     ran = subprocess.run(
         [sys.executable, "program.py", "pipeline.config"],
         cwd=tmp_path,

@@ -100,6 +100,17 @@ def computed_alone(folder: Path, rows: pa.RecordBatch) -> np.ndarray:
     return half.run(groups)["probs"]
 
 
+def alone(folder: Path, config: Path, expected: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both exports give what was predicted, when all that they were made of is gone."""
+    (whole,) = pq.read_table(folder / "rows.parquet").to_batches()
+    for gone in (folder / "model", folder / "words.txt", folder / "rows.parquet", config):
+        gone.rename(gone.with_suffix(".gone"))
+    needed = whole.drop_columns(["clicked", "at", "event"])
+    np.testing.assert_allclose(served_alone(folder / "served", needed), expected, rtol=1e-5)
+    monkeypatch.chdir(folder / "exported")
+    np.testing.assert_allclose(computed_alone(Path(), needed), expected, rtol=1e-5)
+
+
 def test_train_evaluate_predict_export_and_publish(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,14 +155,7 @@ def test_train_evaluate_predict_export_and_publish(
     assert version is not None
     assert json.loads(headrace("status", model, "--json").stdout)["version"]["served"] == version.version
 
-    (whole,) = pq.read_table(rows).to_batches()
-    expected = scores.column("probs").to_numpy()
-    for gone in (model, tmp_path / "words.txt", rows, trained):
-        gone.rename(gone.with_suffix(".gone"))
-    needed = whole.drop_columns(["clicked", "at", "event"])
-    np.testing.assert_allclose(served_alone(tmp_path / "served", needed), expected, rtol=1e-5)
-    monkeypatch.chdir(tmp_path / "exported")
-    np.testing.assert_allclose(computed_alone(Path(), needed), expected, rtol=1e-5)
+    alone(tmp_path, trained, scores.column("probs").to_numpy(), monkeypatch)
 
 
 def test_evaluate_refuses_a_secret_without_repeating_it(headrace: Any, write_config: Callable[..., Path]) -> None:
