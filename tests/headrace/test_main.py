@@ -29,7 +29,7 @@ COMMANDS = dict(commands(build_parser()))
 def test_every_command_of_the_issues_is_there() -> None:
     expected = (
         "train publish serve evaluate export predict replay status log-ls log-show log-verify log-compact log-revert "
-        "rollback dlq-ls dlq-show dlq-replay broker config-check config-schema demo features"
+        "rollback dlq-ls dlq-show dlq-replay dlq-clear broker config-check config-schema demo features"
     )
     assert sorted("-".join(name) for name in COMMANDS) == sorted(expected.split())
 
@@ -60,7 +60,7 @@ def test_usage_errors_exit_with_2(headrace: Callable[..., Any], arguments: list[
         (["train", "absent.config"], "absent.config: cannot be read"),
         (["publish", "absent.config"], "absent.config: cannot be read"),
         (["log", "ls", "absent"], "absent is no directory"),
-        (["serve", "absent/model"], "absent is no directory; correct the path"),
+        (["serve", "/absent/model"], "/absent is no directory; correct the path"),
         (["status", "absent"], "absent is no directory"),
         (["rollback", "s3://key:secret@bucket/model"], "carries a user and password"),
     ],
