@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 # What a rank's message to rank 0 begins with: its blobs and metrics, why there are none, or that it waits for brokers.
 _STAGED, _FAILED, _WAITING = b"S", b"E", b"W"
+# What its answer begins with when the commit counts.
+_COMMITTED = b"C"
 _FIGURES = ("log_loss", "normalized_entropy", "calibration", "rows", "positives", "gauc_window")
 
 
@@ -71,6 +73,8 @@ class CommitWriter:
             mine = self._stage(seq, snapshot) if mine[:1] == _WAITING else mine
             staged = self._workers.gather(mine)
         answer = self._workers.gather(self._append(staged, snapshot) if self._writer is not None else b"")[0]
+        if answer[:1] == _COMMITTED and self._writer is not None and self._writer.head is not None:
+            return self._writer.head
         return _read_answer(answer)
 
     def _agree_on_number(self) -> int:
@@ -128,7 +132,8 @@ class CommitWriter:
             return b"N" + str(error).encode()
         except CheckpointError as error:
             return b"U" + str(error).encode()
-        return b"C" + to_bytes(commit)[0]
+        # Nobody else is there to read it, and rank 0 has it.
+        return _COMMITTED + (to_bytes(commit)[0] if self._workers.world_size > 1 else b"")
 
     def _draft(self, snapshot: Snapshot, blobs: tuple[BlobRef, ...], figures: dict[str, float]) -> Draft:
         return Draft(
@@ -155,7 +160,7 @@ def _waiting(staged: list[bytes]) -> bool:
 
 def _read_answer(answer: bytes) -> Commit:
     kind, body = answer[:1], answer[1:]
-    if kind == b"C":
+    if kind == _COMMITTED:
         return from_bytes("the commit that rank 0 appended", body)
     message = body.decode()
     if kind == b"F":
