@@ -21,6 +21,7 @@ from recmodels.zch.lookup import LookupFactory
 
 _SUPPORTED = ("table_wise", "row_wise")
 _RESERVED = 0.15
+_CUDA_DIM = 1024
 
 
 def sharders(lookup_of: LookupFactory) -> list[ModuleSharder[Any]]:
@@ -32,7 +33,27 @@ def lookup_for(device: torch.device) -> LookupFactory:
     """What looks rows up on a device."""
     if device.type == "cpu":
         return HostLookup
-    raise ShardingError(f"tables on {device.type} come later: train on cpu")
+    if device.type != "cuda":
+        raise ShardingError(f"tables cannot be on {device.type}: train on cpu or cuda")
+    if not torch.cuda.is_available():
+        raise ShardingError(
+            "tables cannot be on cuda: PyTorch finds no such device; install the CUDA builds of torch and fbgemm-gpu "
+            "(README), or train on cpu"
+        )
+    # Importing TorchRec's module takes time, and is of use on a GPU only.
+    from recmodels.zch.device_lookup import DeviceLookup  # noqa: PLC0415
+
+    return DeviceLookup
+
+
+def refuse_on_cuda(layout: Layout) -> None:
+    """ShardingError for what fbgemm's CUDA kernels would get wrong without a word."""
+    for table in layout.tables:
+        if table.dim > _CUDA_DIM:
+            raise ShardingError(
+                f"table {table.name!r}: dimension {table.dim} is more than the {_CUDA_DIM} that fbgemm's fused CUDA "
+                "kernels compute right; make it smaller, or train on cpu"
+            )
 
 
 def constraints(
@@ -72,6 +93,24 @@ def _choices(table: TableSpec, world_size: int, global_sharding_types: Sequence[
     return usable if world_size > 1 else ["table_wise"]
 
 
+def planner_for(
+    layout: Layout,
+    world_size: int,
+    device_type: str,
+    device_bytes: int | None = None,
+    global_sharding_types: Sequence[str] = (),
+) -> EmbeddingShardingPlanner:
+    """TorchRec's planner for ranks of one machine, each with a device of so much memory; None: the planner's guess."""
+    return EmbeddingShardingPlanner(
+        topology=Topology(
+            world_size=world_size, local_world_size=world_size, compute_device=device_type, hbm_cap=device_bytes
+        ),
+        constraints=constraints(layout, world_size, global_sharding_types),
+        # The default reservation guesses the dense part's size, and warns that it does so badly.
+        storage_reservation=FixedPercentageStorageReservation(percentage=_RESERVED),
+    )
+
+
 def shard(
     model: nn.Module,
     layout: Layout,
@@ -85,15 +124,13 @@ def shard(
 
     Rows are looked up by what fits the device, unless `lookup_of` makes something else.
     """
-    lookup_of = lookup_of or lookup_for(device)
+    chosen = sharders(lookup_of or lookup_for(device))
+    device_bytes = None
+    if device.type == "cuda":
+        refuse_on_cuda(layout)
+        device_bytes = torch.cuda.get_device_properties(device).total_memory
     world_size = dist.get_world_size(process_group)
-    planner = EmbeddingShardingPlanner(
-        topology=Topology(world_size=world_size, local_world_size=world_size, compute_device=device.type),
-        constraints=constraints(layout, world_size, global_sharding_types),
-        # The default reservation guesses the dense part's size, and warns that it does so badly.
-        storage_reservation=FixedPercentageStorageReservation(percentage=_RESERVED),
-    )
-    chosen = sharders(lookup_of)
+    planner = planner_for(layout, world_size, device.type, device_bytes, global_sharding_types)
     plan = _plan_on_rank_0(planner, model, chosen, process_group)
     env = ShardingEnv.from_process_group(process_group)
     return DistributedModelParallel(model, env=env, device=device, plan=plan, sharders=chosen)

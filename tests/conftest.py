@@ -27,6 +27,7 @@ with warnings.catch_warnings():
     import fbgemm_gpu  # noqa: F401
     import torch.distributed.optim  # noqa: F401 - scripts its optimizers when imported, which torch itself deprecates
     import torchrec  # noqa: F401
+    import torchrec.modules.hash_mc_modules  # noqa: F401 - scripts a class when imported
 
 REAL_KAFKA = Path(__file__).resolve().parents[2] / "shared" / "kafka" / "run"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torch import nn
 from torchrec.distributed.embedding_types import KJTList
 from torchrec.distributed.embeddingbag import (
@@ -120,7 +119,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
     def _create_output_dist(self) -> None:
         super()._create_output_dist()
         for at, (kind, sharding) in enumerate(zip(self._sharding_types, self._embedding_shardings, strict=True)):
-            if kind == "row_wise" and dist.get_backend(sharding._pg) == "gloo":
+            if kind == "row_wise" and sharding._pg._get_backend(self._device).name() == "gloo":
                 self._output_dists[at] = RowWiseOutput(sharding._pg)
 
     def _route_by_bucket(self, sharding: Any) -> nn.Module:

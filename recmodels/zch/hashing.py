@@ -39,3 +39,12 @@ def murmur3_2x64(x):  # type: ignore[no-untyped-def]
 def probe_start(row_id, usable):  # type: ignore[no-untyped-def]
     """The first row, within its bucket, where an id is looked for."""
     return np.int64(murmur3_2x64(row_id) % np.uint64(usable))
+
+
+@njit(cache=True, nogil=True)
+def start_rows(ids, usable):  # type: ignore[no-untyped-def]
+    """`probe_start` of each id."""
+    starts = np.empty(ids.size, np.int64)
+    for i in range(ids.size):
+        starts[i] = probe_start(ids[i], usable)
+    return starts

@@ -90,7 +90,7 @@ def counter_set(p, bucket, row_id):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _count(counters, touched, start, row_id, dropped, n_dropped):  # type: ignore[no-untyped-def]
+def count_sighting(counters, touched, start, row_id, dropped, n_dropped):  # type: ignore[no-untyped-def]
     """Count one sighting; a full set gives up its lowest count, the first of equals."""
     free = -1
     lowest = start
@@ -128,7 +128,7 @@ def count_sightings(values, starts, tables, params, entries, counters, touched, 
             bucket = row_id % p[BUCKETS] - p[FIRST_BUCKET]
             base = p[ENTRY_BASE] + bucket * p[BUCKET_ROWS]
             if find(entries, base, usable, p[MAX_PROBE], row_id) < 0:
-                m = _count(counters, touched, counter_set(p, bucket, row_id), row_id, drop_ids, n)
+                m = count_sighting(counters, touched, counter_set(p, bucket, row_id), row_id, drop_ids, n)
                 for k in range(n, m):
                     drop_tables[k] = tables[f]
                 n = m
@@ -136,7 +136,7 @@ def count_sightings(values, starts, tables, params, entries, counters, touched, 
 
 
 @njit(cache=True, nogil=True)
-def _is_admitted(p, counters, bucket, row_id):  # type: ignore[no-untyped-def]
+def is_admitted(p, counters, bucket, row_id):  # type: ignore[no-untyped-def]
     """Whether the id has been seen often enough."""
     start = counter_set(p, bucket, row_id)
     for way in range(start, start + WAYS):
@@ -146,7 +146,7 @@ def _is_admitted(p, counters, bucket, row_id):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _give_back(p, counters, touched, bucket, row_id):  # type: ignore[no-untyped-def]
+def give_back(p, counters, touched, bucket, row_id):  # type: ignore[no-untyped-def]
     """Empty the counter of an id that has a row now."""
     start = counter_set(p, bucket, row_id)
     for way in range(start, start + WAYS):
@@ -284,7 +284,7 @@ def remap_train(  # type: ignore[no-untyped-def]
                 slots[k] = offset + at
                 continue
             bucket = offset // bucket_rows
-            if p[ADMIT] <= 1 or _is_admitted(p, counters, bucket, row_id):
+            if p[ADMIT] <= 1 or is_admitted(p, counters, bucket, row_id):
                 at = place(entries, base, usable, max_probe, row_id, expired_before, pinned, bit_base + offset)
             if at < 0:
                 missed[p[MISS_BASE] + bucket] = 1
@@ -292,7 +292,7 @@ def remap_train(  # type: ignore[no-untyped-def]
                 slots[k] = -1 - (offset + usable)
                 continue
             if p[ADMIT] > 1:
-                _give_back(p, counters, counter_touched, bucket, row_id)
+                give_back(p, counters, counter_touched, bucket, row_id)
             if offset + at != slots[k]:
                 figures[t, COLLISIONS] += 1
             evicted = entries[base + at, 0]

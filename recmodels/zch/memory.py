@@ -2,7 +2,7 @@
 
 # ruff: noqa: SLF001  (TorchRec keeps its lookups and fused kernels private)
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,36 +48,41 @@ class Memory:
 
 def memories(shards: tuple[Shard, ...], lookup: Any, seed: int) -> tuple[Memory, ...]:
     """The memory of each shard behind one of TorchRec's lookups."""
-    found: dict[str, Memory] = {}
-    inits = {shard.table.name: shard.table.init for shard in shards}
+    found = {}
+    for name, tensors in table_tensors(lookup):
+        columns: dict[str, Array] = {column: tensor.numpy() for column, tensor in tensors.items()}
+        weight = columns.pop("weight")
+        found[name] = Memory(
+            weight=weight,
+            state=columns,
+            wholes={column: _whole(tensor) for column, tensor in tensors.items()},
+            fresh={column: float(held.flat[0]) if held.size else 0.0 for column, held in columns.items()},
+            init=next(shard.table.init for shard in shards if shard.table.name == name),
+            key=table_key(seed, name),
+        )
+    return tuple(found[shard.table.name] for shard in shards)
+
+
+def table_tensors(lookup: Any) -> Iterator[tuple[str, dict[str, torch.Tensor]]]:
+    """Each table behind one of TorchRec's lookups: "weight" [n, D], then "momentum1" ... ([n] or [n, D]), as views."""
     for module in lookup._emb_modules:
         kernel = module._emb_module
         weights = kernel.split_embedding_weights()
         states = kernel.split_optimizer_states()
         for at, config in enumerate(module._config.embedding_tables):
-            tensors = {f"momentum{k + 1}": tensor for k, tensor in enumerate(states[at] if states else ())}
-            state = {name: _view(tensor, config) for name, tensor in tensors.items()}
-            tensors["weight"] = weights[at]
-            found[config.name] = Memory(
-                weight=_view(weights[at], config),
-                state=state,
-                wholes={name: _whole(tensor) for name, tensor in tensors.items()},
-                fresh={name: float(column.flat[0]) if column.size else 0.0 for name, column in state.items()},
-                init=inits[config.name],
-                key=table_key(seed, config.name),
-            )
-    return tuple(found[shard.table.name] for shard in shards)
+            momenta = {f"momentum{k + 1}": tensor for k, tensor in enumerate(states[at] if states else ())}
+            tensors = {"weight": weights[at], **momenta}
+            yield config.name, {name: _shaped(tensor.detach(), config) for name, tensor in tensors.items()}
 
 
-def _view(tensor: torch.Tensor, config: Any) -> Array:
-    column: Array = tensor.detach().numpy()
-    if column.size == config.local_rows and column.ndim == 1:
-        return column
-    return column.reshape(config.local_rows, config.local_cols)
+def _shaped(tensor: torch.Tensor, config: Any) -> torch.Tensor:
+    if tensor.numel() == config.local_rows and tensor.dim() == 1:
+        return tensor
+    return tensor.view(config.local_rows, config.local_cols)
 
 
 def _whole(tensor: torch.Tensor) -> Array:
-    return np.asarray(torch.empty(0, dtype=tensor.dtype).set_(tensor.detach().untyped_storage()).numpy())
+    return np.asarray(torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage()).numpy())
 
 
 class FreshRows:

@@ -1,9 +1,18 @@
-"""A world of one rank, and small sharded embedding layers to test in it."""
+"""A world of one rank, and small sharded embedding layers to test in it.
 
+`lab` is of the host's kernels. A module whose tests tell of behaviour that every implementation has asks for `lab` of
+three kinds: "host", "device" (the device's lookup on CPU tensors, fbgemm's writing operator emulated by zch/writer.py)
+and "cuda".
+"""
+
+import importlib.util
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -21,15 +30,31 @@ from recmodels.embedding_group import EmbeddingGroup
 from recmodels.layout import Layout, create_layout
 from recmodels.sharding import shard
 from recmodels.tables import ShardedTables
+from recmodels.zch.device_lookup import DeviceLookup
+from recmodels.zch.host_lookup import HostLookup
+from recmodels.zch.lookup import LookupFactory
 
 Bags = Mapping[str, Sequence[Sequence[int]]]
 
 
+def load_writer() -> ModuleType:
+    """zch/writer.py, which lies in no package."""
+    spec = importlib.util.spec_from_file_location("zch_writer", Path(__file__).parent / "zch" / "writer.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+Writer = load_writer().Writer
+
+
 @pytest.fixture(scope="module", autouse=True)
 def world() -> Iterator[dist.ProcessGroup]:
-    """A gloo group of this process alone."""
+    """A group of this process alone."""
     logging.getLogger("torchrec").setLevel(logging.ERROR)
-    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, rank=0, world_size=1, store=dist.HashStore())
     yield dist.group.WORLD
     dist.destroy_process_group()
 
@@ -95,22 +120,23 @@ class Online:
     dmp: DistributedModelParallel
     layout: Layout
     tables: ShardedTables
+    device: torch.device
 
     def step(self, batch: Batch, ms: int = 0) -> dict[str, torch.Tensor]:
         """One training step whose gradient is 1, 2, 3, ... over each group's columns; returns what was read."""
         self.tables.set_event_time(ms)
         self.dmp.train()
-        groups: dict[str, torch.Tensor] = self.dmp(batch)
-        loss = sum((g * torch.arange(1.0, g.shape[1] + 1)).sum() for g in groups.values())
+        groups: dict[str, torch.Tensor] = self.dmp(batch.to(self.device))
+        loss = sum((g * torch.arange(1.0, g.shape[1] + 1, device=g.device)).sum() for g in groups.values())
         loss.backward()
         self.tables.after_step()
-        return {name: group.detach() for name, group in groups.items()}
+        return {name: group.detach().cpu() for name, group in groups.items()}
 
     def read(self, batch: Batch) -> dict[str, torch.Tensor]:
         self.dmp.eval()
         with torch.no_grad():
-            groups: dict[str, torch.Tensor] = self.dmp(batch)
-        return groups
+            groups: dict[str, torch.Tensor] = self.dmp(batch.to(self.device))
+        return {name: group.cpu() for name, group in groups.items()}
 
     def rows(self) -> dict[str, dict[int, tuple[np.ndarray, ...]]]:
         """The logical content by reading all memory: table → key → (weight, optimizer state ..., last seen)."""
@@ -133,9 +159,15 @@ class Lab:
     dense_feature = staticmethod(dense_feature)
     model_config = staticmethod(model_config)
     batch_of = staticmethod(batch_of)
+    writer = Writer
 
-    def __init__(self, world: dist.ProcessGroup) -> None:
+    def __init__(self, world: dist.ProcessGroup, kind: str = "host") -> None:
         self._world = world
+        self.kind = kind
+        self.device = torch.device("cuda" if kind == "cuda" else "cpu")
+
+    def of(self, kind: str) -> "Lab":
+        return Lab(self._world, kind)
 
     def online(
         self,
@@ -144,17 +176,24 @@ class Lab:
         optimizer: type[torch.optim.Optimizer] = RowWiseAdagrad,
         settings: Mapping[str, float] | None = None,
         seed: int = 0,
+        lookup_of: LookupFactory | None = None,
     ) -> Online:
         """Sharded and trained by a fused optimizer; one DEEP group of all features unless groups are given."""
         if not groups:
             groups = (("deep", "DEEP", [feature.name for feature in features]),)
         layout = create_layout(features, model_config(*groups))
-        group = EmbeddingGroup(features, layout, torch.device("cpu"), seed=seed)
+        group = EmbeddingGroup(features, layout, self.device, seed=seed)
         apply_optimizer_in_backward(optimizer, group.sparse_parameters(), dict(settings or {"lr": 0.1}))
-        dmp = shard(group, layout, process_group=self._world, device=torch.device("cpu"))
-        return Online(dmp=dmp, layout=layout, tables=ShardedTables.of(dmp, layout))
+        made: Mapping[str, LookupFactory] = {"host": HostLookup, "device": partial(DeviceLookup, operator=Writer())}
+        dmp = shard(
+            group, layout, process_group=self._world, device=self.device, lookup_of=lookup_of or made.get(self.kind)
+        )
+        return Online(dmp=dmp, layout=layout, tables=ShardedTables.of(dmp, layout), device=self.device)
 
 
 @pytest.fixture
-def lab(world: dist.ProcessGroup) -> Lab:
-    return Lab(world)
+def lab(world: dist.ProcessGroup, request: pytest.FixtureRequest) -> Lab:
+    kind = getattr(request, "param", "host")
+    if kind == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device: the tables of a GPU have run on CPU tensors only")
+    return Lab(world, kind)

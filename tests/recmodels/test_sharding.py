@@ -10,8 +10,9 @@ from features import ZchSpec
 from recmodels.embedding_group import EmbeddingGroup
 from recmodels.errors import ShardingError
 from recmodels.layout import Layout, create_layout
-from recmodels.sharding import constraints, shard
+from recmodels.sharding import constraints, planner_for, refuse_on_cuda, shard, sharders
 from recmodels.zch.arena import bucket_count
+from recmodels.zch.host_lookup import HostLookup
 
 
 def layout_of(lab: Any, **embedding: Any) -> Layout:
@@ -56,5 +57,30 @@ def test_buckets_follow_from_the_size_when_none_are_named(size: int, buckets: in
 def test_other_devices_are_refused(lab: Any, world: dist.ProcessGroup) -> None:
     layout = layout_of(lab)
     group = EmbeddingGroup([lab.id_feature("a")], layout, torch.device("cpu"))
-    with pytest.raises(ShardingError, match="tables on cuda come later"):
+    with pytest.raises(ShardingError, match="tables cannot be on meta: train on cpu or cuda"):
+        shard(group, layout, process_group=world, device=torch.device("meta"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="tells of a machine without a GPU")
+def test_cuda_is_refused_where_there_is_none(lab: Any, world: dist.ProcessGroup) -> None:
+    layout = layout_of(lab)
+    group = EmbeddingGroup([lab.id_feature("a")], layout, torch.device("cpu"))
+    with pytest.raises(ShardingError, match="PyTorch finds no such device"):
         shard(group, layout, process_group=world, device=torch.device("cuda"))
+
+
+@pytest.mark.parametrize(("world_size", "kind"), [(1, "table_wise"), (2, "row_wise")])
+def test_tables_of_a_gpu_are_planned_onto_it_for_fused_kernels(lab: Any, world_size: int, kind: str) -> None:
+    layout = layout_of(lab, zch=ZchSpec(size=64, buckets=2))
+    group = EmbeddingGroup([lab.id_feature("a", zch=ZchSpec(size=64, buckets=2))], layout, torch.device("cpu"))
+    plan = planner_for(layout, world_size, "cuda", 8 << 30).plan(group, sharders(HostLookup))
+    (found,) = plan.plan["collections.BASE"].values()
+    assert (found.sharding_type, found.compute_kernel, found.ranks) == (kind, "fused", list(range(world_size)))
+    placements = [str(part.placement) for part in found.sharding_spec.shards]
+    assert placements == [f"rank:{rank}/cuda:{rank}" for rank in range(world_size)]
+
+
+def test_dimensions_that_fused_cuda_kernels_get_wrong_are_refused(lab: Any) -> None:
+    refuse_on_cuda(layout_of(lab, dim=1024))
+    with pytest.raises(ShardingError, match="dimension 1028 is more than the 1024"):
+        refuse_on_cuda(layout_of(lab, dim=1028))

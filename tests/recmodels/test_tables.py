@@ -15,6 +15,8 @@ from checkpointer.rows import TableRows, no_ids
 from features import ZchSpec
 from recmodels.errors import SealError, TableRowsError
 
+pytestmark = pytest.mark.parametrize("lab", ["host", "device", "cuda"], indirect=True)
+
 HASHED = ZchSpec(size=64, buckets=2, max_probe=8)
 Log = dict[tuple[str, str], dict[int, tuple[Any, ...]]]
 

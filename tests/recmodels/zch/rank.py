@@ -1,6 +1,6 @@
 """One rank of a small world: trains its share of global batches, and leaves what it sealed and read in a folder.
 
-Run as `python rank.py RANK WORLD_SIZE FOLDER FIRST_STEP STEPS [FOLDER_TO_LOAD]`.
+Run as `python rank.py RANK WORLD_SIZE FOLDER FIRST_STEP STEPS KIND [FOLDER_TO_LOAD]`; KIND is host or device.
 """
 
 import logging
@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ logging.disable(logging.WARNING)
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward  # noqa: E402
 from torchrec.optim.rowwise_adagrad import RowWiseAdagrad  # noqa: E402
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor  # noqa: E402
+from writer import Writer  # noqa: E402  (beside this script)
 
 from checkpointer.rows import TableRows, no_ids  # noqa: E402
 from features import BASE, WEIGHTED, Batch, EmbeddingSpec, Feature, Side, ZchSpec  # noqa: E402
@@ -31,6 +33,8 @@ from recmodels.embedding_group import EmbeddingGroup  # noqa: E402
 from recmodels.layout import create_layout  # noqa: E402
 from recmodels.sharding import shard  # noqa: E402
 from recmodels.tables import ShardedTables  # noqa: E402
+from recmodels.zch.device_lookup import DeviceLookup  # noqa: E402
+from recmodels.zch.host_lookup import HostLookup  # noqa: E402
 
 ROWS = 8
 FEATURES = {
@@ -111,14 +115,15 @@ def stored(folder: Path) -> Iterator[TableRows]:
             )  # fmt: skip
 
 
-def main(rank: int, world_size: int, folder: Path, first: int, steps: int, load: Path | None) -> None:
+def main(rank: int, world_size: int, folder: Path, first: int, steps: int, kind: str, load: Path | None) -> None:
     store = dist.FileStore(str(folder / "store"), world_size)
     dist.init_process_group("gloo", rank=rank, world_size=world_size, store=store, timeout=timedelta(seconds=60))
     features = make_features()
     layout = create_layout(features, text_format.Parse(CONFIG, ModelConfig()))
     group = EmbeddingGroup(features, layout, torch.device("cpu"), seed=5)
     apply_optimizer_in_backward(RowWiseAdagrad, group.sparse_parameters(), {"lr": 0.1})
-    dmp = shard(group, layout, process_group=dist.group.WORLD, device=torch.device("cpu"))
+    lookup_of = HostLookup if kind == "host" else partial(DeviceLookup, operator=Writer())
+    dmp = shard(group, layout, process_group=dist.group.WORLD, device=torch.device("cpu"), lookup_of=lookup_of)
     tables = ShardedTables.of(dmp, layout)
     if load is not None:
         tables.load(stored(load))
@@ -144,6 +149,6 @@ def main(rank: int, world_size: int, folder: Path, first: int, steps: int, load:
 if __name__ == "__main__":
     main(
         int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]),
-        Path(sys.argv[6]) if len(sys.argv) > 6 else None,
+        sys.argv[6], Path(sys.argv[7]) if len(sys.argv) > 7 else None,
     )  # fmt: skip
     leave(0)

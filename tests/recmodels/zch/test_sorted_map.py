@@ -9,6 +9,8 @@ import torch
 from checkpointer.rows import TableRows, no_ids
 from features import ZchSpec
 
+pytestmark = pytest.mark.parametrize("lab", ["host", "device", "cuda"], indirect=True)
+
 POLICIES = ("lfu", "lru", "distance_lfu")
 Log = dict[tuple[str, str], dict[int, tuple[int, dict[str, Any]]]]
 

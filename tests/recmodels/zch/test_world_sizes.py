@@ -11,9 +11,9 @@ SCRIPT = Path(__file__).with_name("rank.py")
 TABLES = {"u", "a", "i", "j", "w", "s", "u_wide", "i_wide"}
 
 
-def train(folder: Path, world_size: int, first: int, steps: int, load: Path | None = None) -> Path:
+def train(folder: Path, world_size: int, first: int, steps: int, load: Path | None = None, kind: str = "host") -> Path:
     folder.mkdir()
-    rest = [str(folder), str(first), str(steps)] + ([] if load is None else [str(load)])
+    rest = [str(folder), str(first), str(steps), kind] + ([] if load is None else [str(load)])
     ranks = [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", str(SCRIPT), str(rank), str(world_size), *rest],
@@ -91,3 +91,11 @@ def test_a_restore_at_another_world_size_goes_on_alike(
     trained: dict[int, Path], straight: Path, tmp_path: Path, before: int, after: int
 ) -> None:
     assert_same(straight, train(tmp_path / "moved", after, 12, 6, load=trained[before]))
+
+
+def test_ranks_whose_tables_are_on_devices_restore_it_and_have_the_same_rows(
+    trained: dict[int, Path], tmp_path: Path
+) -> None:
+    """Both of devices: where windows are full, ids come in in another order than on the host."""
+    one, two = (train(tmp_path / str(size), size, 12, 6, load=trained[1], kind="device") for size in (1, 2))
+    assert_same(one, two)
