@@ -22,6 +22,7 @@ class DeadLetter:
     detail: str
     raw: bytes
     format: str
+    at_ms: int = -1  # when it was kept, by the clock of whoever keeps it; -1: not kept yet, or not known
 
     @property
     def key(self) -> str:

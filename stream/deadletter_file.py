@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -19,20 +19,24 @@ _SUFFIX = ".dead.jsonl"
 class FileDeadLetters:
     """A sink whose `write` returns when the letters are on disk. `writer` names the file: one per rank."""
 
-    def __init__(self, folder: Path, *, writer: str, code_version: str) -> None:
+    def __init__(
+        self, folder: Path, *, writer: str, code_version: str, clock_ms: Callable[[], int] = lambda: -1
+    ) -> None:
+        self._clock_ms = clock_ms
         self._path = folder / f"{writer}{_SUFFIX}"
         self._code_version = code_version
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = self._path.open("ab")
-            _drop_torn_line(self._path)
-            _sync_folder(folder)
+            drop_torn_line(self._path)
+            sync_folder(folder)
         except OSError as error:
             raise DeadLetterError(f"dead letters cannot be kept in {self._path}: {error.strerror}") from None
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
         """Append the letters and sync; raise DeadLetterError where the disk does not take them."""
-        lines = b"".join(_line(letter, self._code_version) for letter in letters)
+        now_ms = self._clock_ms()
+        lines = b"".join(_line(letter, self._code_version, now_ms) for letter in letters)
         try:
             self._file.write(lines)
             self._file.flush()
@@ -57,13 +61,14 @@ def read_folder(folder: Path) -> Iterator[DeadLetter]:
                     yield letter
 
 
-def _line(letter: DeadLetter, code_version: str) -> bytes:
+def _line(letter: DeadLetter, code_version: str, at_ms: int) -> bytes:
     record = {
         "cursor": letter.key,
         "reason": letter.reason,
         "detail": letter.detail,
         "format": letter.format,
         "code_version": code_version,
+        "at_ms": at_ms,
         "raw": base64.b64encode(letter.raw).decode(),
     }
     return json.dumps(record, ensure_ascii=True, sort_keys=True).encode() + b"\n"
@@ -78,19 +83,21 @@ def _letter(line: bytes, path: Path, number: int) -> DeadLetter:
             detail=record["detail"],
             raw=base64.b64decode(record["raw"], validate=True),
             format=record["format"],
+            at_ms=int(record.get("at_ms", -1)),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise DeadLetterError(f"{path} line {number} holds no dead letter: {error}") from None
 
 
-def _drop_torn_line(path: Path) -> None:
+def drop_torn_line(path: Path) -> None:
     """Cut off what a crash left of a last line, which was not acknowledged."""
     content = path.read_bytes()
     if content and not content.endswith(b"\n"):
         os.truncate(path, content.rfind(b"\n") + 1)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

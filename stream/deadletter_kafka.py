@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from stream.cursor import Cursor
 from stream.deadletter import DeadLetter
+from stream.deadletter_marks import Mark
 from stream.errors import DeadLetterError, DeadLettersWaitError
 from stream.kafka_client import REFUSED, KafkaClient, client_settings, consumer_settings
 from stream.kafka_options import KafkaOptions
@@ -21,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _DETAIL_CHARACTERS = 2000
 _HEADER_BYTES = 16_384
+_MARK = "headrace-mark"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -161,6 +172,55 @@ class KafkaDeadLetters:
 
 def read_topic(options: KafkaOptions, topic: str) -> Iterator[DeadLetter]:
     """All letters of a dead letter topic up to its end now, in order, the first of each key."""
+    seen: set[str] = set()
+    for message in messages_of(options, topic):
+        if not _is_mark(message) and (letter := _letter(message)).key not in seen:
+            seen.add(letter.key)
+            yield letter
+
+
+class KafkaMarks:
+    """Marks in the topic of the letters, under the letters' keys."""
+
+    def __init__(self, options: KafkaOptions, topic: str, *, timeout_s: float = 30.0) -> None:
+        self._options = options
+        self._topic = topic
+        self._timeout_s = timeout_s
+
+    def read(self) -> Iterator[Mark]:
+        """All marks up to the topic's end now."""
+        for message in messages_of(self._options, self._topic):
+            if _is_mark(message):
+                yield Mark.from_bytes(message.value() or b"", _place(message))
+
+    def write(self, marks: Sequence[Mark]) -> None:
+        """Send and wait."""
+        failed: list[str] = []
+
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failed.append(error.str())
+
+        producer = Producer({**client_settings(self._options), "enable.idempotence": True, "logger": _log})
+        try:
+            for mark in marks:
+                headers = [(_MARK, mark.action.encode())]
+                producer.produce(
+                    self._topic, mark.to_bytes(), key=mark.key.encode(), headers=headers, on_delivery=delivered
+                )
+            left = producer.flush(self._timeout_s)
+        except (BufferError, KafkaException) as error:
+            raise DeadLetterError(f"topic {self._topic} did not take marks: {error}") from None
+        if left or failed:
+            producer.purge()
+            reason = failed[0] if failed else f"no answer within {self._timeout_s:g} s"
+            raise DeadLetterError(f"topic {self._topic} did not take {left + len(failed)} marks: {reason}")
+
+
+def messages_of(
+    options: KafkaOptions, topic: str, starts: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[Message]:
+    """All messages of a topic from `starts` (default: the earliest) up to its end now, partition by partition."""
     client = KafkaClient(KafkaOptions(brokers=options.brokers, topics=(topic,), security=options.security))
     try:
         partitions = client.describe()[topic].partitions
@@ -168,16 +228,16 @@ def read_topic(options: KafkaOptions, topic: str) -> Iterator[DeadLetter]:
     finally:
         client.close()
     consumer = Consumer({**consumer_settings(options), "auto.offset.reset": "earliest", "logger": _log})
-    seen: set[str] = set()
     try:
         for (_, partition), end in sorted(ends.items()):
-            if end:
-                yield from _read_partition(consumer, TopicPartition(topic, partition, 0), end, seen)
+            start = starts.get(partition, 0)
+            if end > start:
+                yield from _read_partition(consumer, TopicPartition(topic, partition, start), end)
     finally:
         consumer.close()
 
 
-def _read_partition(consumer: Consumer, start: TopicPartition, end: int, seen: set[str]) -> Iterator[DeadLetter]:
+def _read_partition(consumer: Consumer, start: TopicPartition, end: int) -> Iterator[Message]:
     consumer.assign([start])
     while True:
         message = consumer.poll(10.0)
@@ -187,12 +247,13 @@ def _read_partition(consumer: Consumer, start: TopicPartition, end: int, seen: s
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 return
             raise DeadLetterError(f"topic {start.topic} cannot be read: {error.str()}")
-        letter = _letter(message)
-        if letter.key not in seen:
-            seen.add(letter.key)
-            yield letter
+        yield message
         if message.offset() >= end - 1:
             return
+
+
+def _is_mark(message: Message) -> bool:
+    return _MARK in dict(message.headers() or ())
 
 
 def _headers(letter: DeadLetter, code_version: str) -> list[tuple[str, bytes]]:
@@ -210,14 +271,19 @@ def _headers(letter: DeadLetter, code_version: str) -> list[tuple[str, bytes]]:
 
 
 def _letter(message: Message) -> DeadLetter:
-    place = f"topic {message.topic()} partition {message.partition()} offset {message.offset()}"
     headers = dict(message.headers() or ())
     try:
         cursor = Cursor.from_text((message.key() or b"").decode())
         texts = {name: (headers[name] or b"").decode() for name in ("reason", "detail", "format")}
     except (ValueError, KeyError) as error:
-        raise DeadLetterError(f"{place} holds no dead letter of ours: {error}") from None
-    return DeadLetter(cursor=cursor, raw=message.value() or b"", **texts)
+        raise DeadLetterError(f"{_place(message)} holds no dead letter of ours: {error}") from None
+    kind, at_ms = message.timestamp()
+    known = at_ms if kind != TIMESTAMP_NOT_AVAILABLE else -1
+    return DeadLetter(cursor=cursor, raw=message.value() or b"", at_ms=known, **texts)
+
+
+def _place(message: Message) -> str:
+    return f"topic {message.topic()} partition {message.partition()} offset {message.offset()}"
 
 
 def _create_missing(settings: Settings, topic: str, timeout_s: float, max_bytes: int) -> None:

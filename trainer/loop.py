@@ -97,7 +97,7 @@ class Trainer:
 
     def _take(self, prefetcher: Prefetcher) -> tuple[Prepared | None, float]:
         started = self._clock()
-        if self._desk.full:
+        if self._desk.full and self._schedule is None:
             # It goes on taking part in steps, without rows.
             time.sleep(_WAIT_S)
             return None, self._clock() - started

@@ -1,13 +1,13 @@
 """`headrace log ls|show|verify|compact|revert`: the commit log of a model directory."""
 
 import argparse
-import datetime
 import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from headrace.commands.parsing import Commands, add_command, add_family, add_model_dir, at_least
+from headrace.moments import instant
 
 if TYPE_CHECKING:
     from checkpointer.commit import Commit
@@ -218,12 +218,3 @@ def _fields(held: object) -> str:
 
 def _positions(state: Mapping[str, object]) -> dict[str, object]:
     return {key: state.get(key, []) for key in ("cursors", "watermarks", "accounting")}
-
-
-def instant(milliseconds: int) -> str:
-    """An instant for people.
-
-    >>> instant(0)
-    '1970-01-01T00:00:00.000+00:00'
-    """
-    return datetime.datetime.fromtimestamp(milliseconds / 1000, datetime.UTC).isoformat(timespec="milliseconds")

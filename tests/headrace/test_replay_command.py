@@ -95,8 +95,32 @@ def test_dlq_lists_shows_and_replays(headrace: Callable[..., Any], config: Path)
     ]
     assert [letter["cursor"] for letter in shown] == [letters[2].key]
     assert shown[0]["raw"] == "garbage"  # what cannot be decoded is shown as it came
+    assert "would send 2 dead letters" in headrace("dlq", "replay", config, "--reason", "undecodable", "--dry-run").out
     ran = headrace("dlq", "replay", config, "--reason", "undecodable")
     assert ran.out == "sent 2 dead letters to their topics again\n"
+    assert headrace("dlq", "replay", config, "--reason", "undecodable").out.startswith("sent 0 ")
+    assert json.loads(headrace("dlq", "ls", config, "--json").out) == {"empty": 1}
+    assert "besides 2 replayed and 0 cleared" in headrace("dlq", "ls", config).out
+
+
+def test_dlq_clears_by_time_and_cursor(headrace: Callable[..., Any], config: Path) -> None:
+    loaded = load_config(config)
+    sink = open_dead_letters(loaded, writer="rank0", code_version="test")
+    keys = [Cursor(topic="t", partition=0, offset=offset) for offset in range(3)]
+    sink.write([DeadLetter(cursor=key, reason="empty", detail="", raw=b"", format="JSON") for key in keys])
+    sink.close()
+    assert "would clear 0 " in headrace("dlq", "clear", config, "--until", "1h", "--dry-run").out
+    assert headrace("dlq", "clear", config, "--key", keys[1].text).out == "cleared 1 dead letters\n"
+    shown = headrace("dlq", "show", config, "--json").out.splitlines()
+    assert [json.loads(line)["cursor"] for line in shown] == [keys[0].text, keys[2].text]
+    assert headrace("dlq", "clear", config, "--since", "1h").out == "cleared 2 dead letters\n"
+    assert json.loads(headrace("dlq", "ls", config, "--json").out) == {}
+    everything = json.loads(headrace("dlq", "ls", config, "--all", "--json").out)
+    assert everything == {"open": {}, "replayed": {}, "cleared": {"empty": 3}}
+    unknown = headrace("dlq", "clear", config, "--key", "t//0/9/0")
+    assert unknown.code == 2 and "no dead letter has cursor 't//0/9/0'" in unknown.errors
+    with pytest.raises(SystemExit, match="2"):
+        headrace("dlq", "ls", config, "--since", "yesterday")
 
 
 def test_a_broker_that_is_down_is_one_line(headrace: Callable[..., Any], write_config: Callable[..., Path]) -> None:

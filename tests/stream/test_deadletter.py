@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from protos import data_pb2, stream_pb2
 from protos.pipeline_pb2 import EasyRecConfig
@@ -20,7 +20,17 @@ from stream.cursor import Cursor
 from stream.deadletter import DeadLetter, DeadLetterSink, MemoryDeadLetters
 from stream.deadletter_file import FileDeadLetters, read_folder
 from stream.deadletter_kafka import KafkaDeadLetters, read_topic
-from stream.deadletter_replay import decode_letter, open_dead_letters, read_dead_letters, replay_letters
+from stream.deadletter_marks import Action, FileMarks, Mark, Status, entries
+from stream.deadletter_replay import (
+    REPLAYED,
+    clear_letters,
+    decode_letter,
+    open_dead_letters,
+    open_marks,
+    read_dead_letters,
+    read_entries,
+    replay_letters,
+)
 from stream.encode import encode_rows
 from stream.errors import DeadLetterError, DeadLettersWaitError, SourceError
 from stream.kafka_options import KafkaOptions
@@ -235,7 +245,9 @@ def test_replayed_letters_come_back_as_rows(embedded_broker, tmp_path: Path, for
     single = DeadLetter(
         cursor=cursor.at(1), reason="r", detail="", raw=encode_rows(row, "ARROW_IPC")[0], format="ARROW_IPC"
     )
-    assert replay_letters([whole, single], config) == 2
+    with closing(open_dead_letters(config, writer="rank0", code_version="1")) as sink:
+        sink.write([whole, single])
+    assert replay_letters(read_entries(config), config, clock_ms=lambda: 1) == 2
     with closing(open_source(config)) as source:
         source.start(source.partitions(), {})
         ids: list[int] = []
@@ -249,4 +261,98 @@ def test_replayed_letters_come_back_as_rows(embedded_broker, tmp_path: Path, for
 def test_replay_refuses_letters_of_other_topics(embedded_broker, tmp_path: Path) -> None:
     topic = embedded_broker.topic()
     with pytest.raises(DeadLetterError, match=f"did not come from {topic}"):
-        replay_letters([_letter(0)], _config(embedded_broker, tmp_path, topic))
+        replay_letters(entries([_letter(0)], []), _config(embedded_broker, tmp_path, topic), clock_ms=lambda: 1)
+
+
+@pytest.fixture(params=["file", "topic"])
+def poisoned(request: pytest.FixtureRequest, embedded_broker, tmp_path: Path) -> EasyRecConfig:
+    """Two rows that cannot be mended, as letters in a folder or in a topic."""
+    topic = embedded_broker.topic()
+    embedded_broker.produce(topic, [b"bad 0", b"bad 1"])
+    config = _config(embedded_broker, tmp_path, topic)
+    if request.param == "topic":
+        config.stream_config.dead_letters.topic = f"{topic}.dead"
+    _refuse(config, 0)
+    return config
+
+
+def _refuse(config: EasyRecConfig, first: int) -> int:
+    """Do as a trainer: what of the topic cannot be read, from an offset on, becomes a letter; give the topic's end."""
+    topic, at = config.stream_config.topic, first
+    cursors = {(topic, 0): next(iter(read_dead_letters(config))).cursor.at(first)} if first else {}
+    letters: list[DeadLetter] = []
+    with closing(open_source(config)) as source:
+        source.start(source.partitions(), cursors)
+        until = time.monotonic() + 20
+        while not source.ended((topic, 0)) and time.monotonic() < until:
+            if (chunk := source.read(0.1)) is not None:
+                letters += chunk.dead
+                at = chunk.end.offset
+    with closing(open_dead_letters(config, writer="rank0", code_version="1")) as sink:
+        sink.write(letters)
+    return at
+
+
+def _states(config: EasyRecConfig) -> list[tuple[Status, int]]:
+    return [(entry.status, entry.attempts) for entry in read_entries(config)]
+
+
+def _replay(config: EasyRecConfig) -> int:
+    return replay_letters(read_entries(config), config, clock_ms=lambda: 7)
+
+
+def test_a_letter_that_fails_again_is_one_letter_with_two_attempts(poisoned: EasyRecConfig) -> None:
+    assert _states(poisoned) == [(Status.OPEN, 1)] * 2
+    assert _replay(poisoned) == 2
+    assert _states(poisoned) == [(Status.REPLAYED, 1)] * 2
+    assert _replay(poisoned) == 0, "a letter is sent once"
+    assert _refuse(poisoned, 2) == 4
+    assert _states(poisoned) == [(Status.OPEN, 2)] * 2
+    assert _replay(poisoned) == 2
+    assert _refuse(poisoned, 4) == 6
+    assert _states(poisoned) == [(Status.OPEN, 3)] * 2
+
+
+def test_a_cleared_letter_is_kept_and_never_sent_again(poisoned: EasyRecConfig) -> None:
+    first = next(iter(read_entries(poisoned)))
+    assert clear_letters([first], poisoned, clock_ms=lambda: 7) == 1
+    assert _states(poisoned) == [(Status.CLEARED, 1), (Status.OPEN, 1)]
+    assert clear_letters(read_entries(poisoned), poisoned, clock_ms=lambda: 7) == 1
+    assert _replay(poisoned) == 0
+    assert len(list(read_dead_letters(poisoned))) == 2
+
+
+def test_a_replay_that_was_killed_sends_only_what_had_not_arrived(poisoned: EasyRecConfig) -> None:
+    """It died after the first letter reached the topic, and before it could say so."""
+    letters = list(read_dead_letters(poisoned))
+    topic = poisoned.stream_config.topic
+    marks = open_marks(poisoned)
+    marks.write([Mark(key=letter.key, action=Action.SENDING, at_ms=1, ends={"0": 2}) for letter in letters])
+    producer = Producer({"bootstrap.servers": poisoned.stream_config.brokers})
+    producer.produce(topic, letters[0].raw, headers=[(REPLAYED, letters[0].key.encode())])
+    assert producer.flush(10) == 0
+    assert _states(poisoned) == [(Status.OPEN, 1)] * 2
+    assert _replay(poisoned) == 1
+    assert _states(poisoned) == [(Status.REPLAYED, 1)] * 2
+    assert _refuse(poisoned, 2) == 4
+    assert _states(poisoned) == [(Status.OPEN, 2)] * 2
+
+
+def test_letters_know_when_they_were_kept(poisoned: EasyRecConfig) -> None:
+    now = time.time() * 1000
+    assert all(now - 600_000 < letter.at_ms < now + 600_000 for letter in read_dead_letters(poisoned))
+
+
+def test_marks_survive_a_torn_line_and_name_a_broken_one(tmp_path: Path) -> None:
+    marks = FileMarks(tmp_path)
+    assert list(marks.read()) == []
+    written = [Mark(key=str(number), action=Action.CLEARED, at_ms=number) for number in range(3)]
+    marks.write(written[:2])
+    path = tmp_path / "marks.jsonl"
+    path.write_bytes(path.read_bytes()[:-5])
+    assert list(marks.read()) == written[:1]
+    marks.write(written[2:])
+    assert list(marks.read()) == [written[0], written[2]]
+    path.write_bytes(b"[]\n")
+    with pytest.raises(DeadLetterError, match=r"marks\.jsonl line 1 holds no mark"):
+        list(marks.read())
