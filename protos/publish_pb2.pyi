@@ -59,15 +59,17 @@ class PublishConfig(_message.Message):
     def __init__(self, row_encoding: _Optional[_Union[RowEncoding, str]] = ..., dense_runtime: _Optional[_Union[DenseRuntime, str]] = ..., gate: _Optional[_Union[GateConfig, _Mapping]] = ..., poll_interval_ms: _Optional[int] = ..., notify_topic: _Optional[str] = ..., signing_key_file: _Optional[str] = ..., verify_key_file: _Optional[str] = ..., keep_versions: _Optional[int] = ..., rebase_after_deltas: _Optional[int] = ...) -> None: ...
 
 class ServeConfig(_message.Message):
-    __slots__ = ("max_request_bytes", "max_concurrent_requests", "drain_ms", "staleness_alert_ms", "unready_when_stale")
+    __slots__ = ("max_request_bytes", "max_concurrent_requests", "drain_ms", "staleness_alert_ms", "unready_when_stale", "max_connections")
     MAX_REQUEST_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_CONCURRENT_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     DRAIN_MS_FIELD_NUMBER: _ClassVar[int]
     STALENESS_ALERT_MS_FIELD_NUMBER: _ClassVar[int]
     UNREADY_WHEN_STALE_FIELD_NUMBER: _ClassVar[int]
+    MAX_CONNECTIONS_FIELD_NUMBER: _ClassVar[int]
     max_request_bytes: int
     max_concurrent_requests: int
     drain_ms: int
     staleness_alert_ms: int
     unready_when_stale: bool
-    def __init__(self, max_request_bytes: _Optional[int] = ..., max_concurrent_requests: _Optional[int] = ..., drain_ms: _Optional[int] = ..., staleness_alert_ms: _Optional[int] = ..., unready_when_stale: _Optional[bool] = ...) -> None: ...
+    max_connections: int
+    def __init__(self, max_request_bytes: _Optional[int] = ..., max_concurrent_requests: _Optional[int] = ..., drain_ms: _Optional[int] = ..., staleness_alert_ms: _Optional[int] = ..., unready_when_stale: _Optional[bool] = ..., max_connections: _Optional[int] = ...) -> None: ...

@@ -30,6 +30,7 @@ class ReplicaMetrics:
             ["status"],
             registry=self.registry,
         )
+        self.refused_connections = self._counter("refused_connections", "Connections refused: too many were open.")
         self.rows = self._counter("rows", "Rows predicted.")
         self.version = self._gauge("version", "Number of the version served; -1 before the first.")
         self.version.set(-1)

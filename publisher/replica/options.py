@@ -37,6 +37,8 @@ class ServeOptions:
     # A row of one byte becomes kilobytes of activations: the limit on bytes does not bound memory.
     max_rows: int = 1 << 16
     max_concurrent: int = 64
+    max_connections: int = 512
+    body_timeout_s: float = 30.0
     drain_s: float = 10.0
     staleness_alert_s: float = 5.0
     unready_when_stale: bool = False
@@ -52,6 +54,7 @@ class ServeOptions:
             "max_request_bytes": self.max_request_bytes,
             "max_rows": self.max_rows,
             "max_concurrent_requests": self.max_concurrent,
+            "max_connections": self.max_connections,
             "workers": self.workers,
         }
         for option, value in positive.items():
@@ -79,6 +82,7 @@ class ServeOptions:
             poll_s=publish.poll_interval_ms / 1000,
             max_request_bytes=serve.max_request_bytes,
             max_concurrent=serve.max_concurrent_requests,
+            max_connections=serve.max_connections,
             drain_s=serve.drain_ms / 1000,
             staleness_alert_s=serve.staleness_alert_ms / 1000,
             unready_when_stale=serve.unready_when_stale,

@@ -114,7 +114,7 @@ async def _run(server: InferenceServer, listening: socket.socket, parts: _Parts,
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stopping.set)
-    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=_CLOSE_S)
+    runner = server.runner(shutdown_timeout=_CLOSE_S)
     await runner.setup()
     site = web.SockSite(runner, listening)
     await site.start()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from publisher.replica.errors import RequestError, bad_input
+from publisher.replica.errors import RequestError, bad_input, quoted
 from publisher.replica.kernels import split_strings
 
 DTYPES: Final[Mapping[str, np.dtype]] = {
@@ -87,10 +87,10 @@ def parse_request(body: bytes, header_length: str | None) -> InferRequest:
     parameters = _object(header.get("parameters", {}), "parameters")
     default = parameters.get("binary_data_output", False)
     if not isinstance(default, bool):
-        raise _bad(f"parameter 'binary_data_output' must be true or false, got {default!r}")
+        raise _bad(f"parameter 'binary_data_output' must be true or false, got {quoted(default)}")
     request_id = header.get("id")
     if request_id is not None and not isinstance(request_id, str):
-        raise _bad(f"'id' must be a string, got {request_id!r}")
+        raise _bad(f"'id' must be a string, got {quoted(request_id)}")
     return InferRequest(
         id=request_id,
         inputs=_inputs(header, memoryview(body)[length:]),
@@ -104,7 +104,7 @@ def _header_length(body: bytes, given: str | None) -> int:
         return len(body)
     # Python refuses to read numbers of thousands of digits.
     if not given.isdecimal() or len(given) > _MOST_DIGITS or int(given) > len(body):
-        raise _bad(f"header {HEADER_LENGTH} must be a length within the body of {len(body)} bytes, got {given!r}")
+        raise _bad(f"header {HEADER_LENGTH} must be a length within the body of {len(body)} bytes, got {quoted(given)}")
     return int(given)
 
 
@@ -139,8 +139,8 @@ def _wanted(header: Json, default: bool) -> tuple[WantedOutput, ...]:
     wanted = []
     for entry in _objects(header.get("outputs", []), "outputs"):
         name = _name(entry, "outputs")
-        parameters = _object(entry.get("parameters", {}), f"output {name!r}: parameters")
-        _refuse_unsupported(parameters, f"output {name!r}")
+        parameters = _object(entry.get("parameters", {}), f"output {quoted(name)}: parameters")
+        _refuse_unsupported(parameters, f"output {quoted(name)}")
         wanted.append(WantedOutput(name=name, binary=parameters.get("binary_data", default) is True))
     return tuple(wanted)
 
@@ -174,13 +174,13 @@ def _inputs(header: Json, binary: memoryview) -> dict[str, Tensor]:
 
 
 def _binary_size(entry: Json, name: str) -> int | None:
-    parameters = _object(entry.get("parameters", {}), f"input {name!r}: parameters")
-    _refuse_unsupported(parameters, f"input {name!r}")
+    parameters = _object(entry.get("parameters", {}), f"input {quoted(name)}: parameters")
+    _refuse_unsupported(parameters, f"input {quoted(name)}")
     size = parameters.get("binary_data_size")
     if size is None:
         return None
     if type(size) is not int or size < 0:
-        raise bad_input(name, f"has a binary_data_size that is no number of bytes: {size!r}")
+        raise bad_input(name, f"has a binary_data_size that is no number of bytes: {quoted(size)}")
     if "data" in entry:
         raise bad_input(name, "has both 'data' and 'binary_data_size'; send one of them")
     return size
@@ -189,17 +189,17 @@ def _binary_size(entry: Json, name: str) -> int | None:
 def _datatype(entry: Json, name: str) -> str:
     datatype = entry.get("datatype")
     if not isinstance(datatype, str) or (datatype != BYTES and datatype not in DTYPES):
-        raise bad_input(name, f"has datatype {datatype!r}, known are {', '.join((*DTYPES, BYTES))}")
+        raise bad_input(name, f"has datatype {quoted(datatype)}, known are {', '.join((*DTYPES, BYTES))}")
     return datatype
 
 
 def _shape(entry: Json, name: str) -> tuple[int, ...]:
     shape = entry.get("shape")
     if not isinstance(shape, list) or not shape:
-        raise bad_input(name, f"needs a 'shape' of at least one dimension, got {shape!r}")
+        raise bad_input(name, f"needs a 'shape' of at least one dimension, got {quoted(shape)}")
     for size in shape:
         if type(size) is not int or not 0 <= size < 1 << 31:
-            raise bad_input(name, f"has a shape with {size!r}; dimensions are numbers of rows or values")
+            raise bad_input(name, f"has a shape with {quoted(size)}; dimensions are numbers of rows or values")
     return tuple(size for size in shape if isinstance(size, int))
 
 
@@ -217,7 +217,9 @@ def _binary_tensor(entry: Json, name: str, payload: memoryview) -> Tensor:
         return Tensor(name=name, datatype=datatype, shape=shape, data=_strings(name, payload, count))
     expected = count * DTYPES[datatype].itemsize
     if len(payload) != expected:
-        raise bad_input(name, f"of shape {list(shape)} and {datatype} takes {expected} bytes, got {len(payload)}")
+        raise bad_input(
+            name, f"of shape {quoted(list(shape))} and {datatype} takes {expected} bytes, got {len(payload)}"
+        )
     # A copy, so that it is aligned whatever the length of the JSON before it.
     data = np.frombuffer(bytes(payload), DTYPES[datatype])
     if datatype == "BOOL" and len(data) and int(data.view(np.uint8).max()) > 1:
@@ -247,7 +249,7 @@ def _json_tensor(entry: Json, name: str) -> Tensor:
         raise bad_input(name, "has no 'data' array")
     flat = _flatten(data)
     if len(flat) != _elements(shape):
-        raise bad_input(name, f"of shape {list(shape)} takes {_elements(shape)} values, got {len(flat)}")
+        raise bad_input(name, f"of shape {quoted(list(shape))} takes {_elements(shape)} values, got {len(flat)}")
     array = _string_values(name, flat) if datatype == BYTES else _numbers(name, datatype, flat)
     return Tensor(name=name, datatype=datatype, shape=shape, data=array)
 
@@ -272,7 +274,7 @@ def _flatten(data: list[JsonValue]) -> list[JsonValue]:
 def _string_values(name: str, flat: list[JsonValue]) -> pa.StringArray:
     for at, value in enumerate(flat):
         if not isinstance(value, str):
-            raise bad_input(name, f"is BYTES and holds {value!r} at position {at}; send strings")
+            raise bad_input(name, f"is BYTES and holds {quoted(value)} at position {at}; send strings")
     try:
         return pa.array(flat, pa.string())
     except UnicodeEncodeError as error:
@@ -284,7 +286,7 @@ def _numbers(name: str, datatype: str, flat: list[JsonValue]) -> npt.NDArray[np.
     allowed: tuple[type, ...] = {"b": (bool,), "f": (int, float)}.get(dtype.kind, (int,))
     for at, value in enumerate(flat):
         if type(value) not in allowed:
-            raise bad_input(name, f"is {datatype} and holds {value!r} at position {at}")
+            raise bad_input(name, f"is {datatype} and holds {quoted(value)} at position {at}")
     try:
         return np.array(flat, dtype)
     except (OverflowError, ValueError) as error:
@@ -303,7 +305,7 @@ def encode_response(
     entries: list[JsonValue] = []
     for output in wanted:
         if output.name not in outputs:
-            raise _bad(f"there is no output {output.name!r}; the model gives {', '.join(outputs)}")
+            raise _bad(f"there is no output {quoted(output.name)}; the model gives {', '.join(outputs)}")
         entries.append(_encode_output(output, outputs[output.name], parts))
     header: Json = {"model_name": model, "model_version": version, "outputs": entries}
     if request.id is not None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from features.errors import RepeatError
 from features.tiling import MOST_REPEATED
-from publisher.replica.errors import RequestError, bad_input
+from publisher.replica.errors import RequestError, bad_input, quoted
 from publisher.replica.protocol import Tensor
 from stream.projection import cast, castable
 from stream.row_errors import describe
@@ -168,14 +168,14 @@ def _scalars(tensor: Tensor) -> pa.Array:
     if len(tensor.shape) == 1 or tensor.shape[1:] == (1,):
         return values
     if len(tensor.shape) > 2:
-        raise bad_input(tensor.name, f"has shape {list(tensor.shape)}; send [rows] or [rows, values]")
+        raise bad_input(tensor.name, f"has shape {quoted(list(tensor.shape))}; send [rows] or [rows, values]")
     rows, width = tensor.shape
     return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * np.int32(width)), values)
 
 
 def _flat(tensor: Tensor) -> pa.Array:
     if len(tensor.shape) != 1 and tensor.shape[1:] != (1,):
-        raise bad_input(tensor.name, f"has shape {list(tensor.shape)}; send one dimension")
+        raise bad_input(tensor.name, f"has shape {quoted(list(tensor.shape))}; send one dimension")
     return _values(tensor)
 
 

@@ -2,7 +2,8 @@
 
 Every error is `{"error": message}`. Statuses: 400 a bad request, 401 no or a wrong token, 404 an unknown model, version
 or path, 408 a body that does not arrive, 413 a body over the limit, 429 too many requests at once, 503 nothing to serve
-yet. Health needs no token, so that probes need no secret; everything else does where one is configured.
+yet. Health needs no token, so that probes need no secret; everything else does where one is configured. A request
+counts as one that is being answered once its body is there: clients that stall keep nobody else out.
 """
 
 import asyncio
@@ -16,8 +17,11 @@ from aiohttp import web
 from prometheus_client.metrics_core import Metric
 
 from publisher.replica import describe
+from publisher.replica.answers import error_response
 from publisher.replica.auth import Token
-from publisher.replica.errors import RequestError
+from publisher.replica.bodies import Bodies
+from publisher.replica.connections import Bound, Runner
+from publisher.replica.errors import RequestError, quoted
 from publisher.replica.metrics import ReplicaMetrics, counted, feature_counters, gauge, labelled
 from publisher.replica.options import ServeOptions
 from publisher.replica.protocol import HEADER_LENGTH, Body, encode_response, parse_request
@@ -28,7 +32,6 @@ from publisher.replica.switch import Reading
 logger = logging.getLogger(__name__)
 
 VERSION_HEADER: Final = "headrace-version"
-_BODY_TIMEOUT_S: Final = 30.0
 _QUIET_S: Final = 0.1
 _OPEN_PATHS: Final = frozenset({"/v2/health/live", "/v2/health/ready"})
 _ANSWERED_BY: Final = web.RequestKey("answered_by", int)
@@ -61,14 +64,22 @@ class InferenceServer:
         self._wall_clock = wall_clock
         self._token = Token(options.token_file) if options.token_file else None
         self._workers = ThreadPoolExecutor(options.workers, thread_name_prefix="infer")
+        # As much as could be in the bodies of as many requests as are answered at once.
+        most = options.max_request_bytes
+        held = most * options.max_concurrent
+        self._bodies = Bodies(largest=most, held=held, timeout_s=options.body_timeout_s)
         self._in_flight = 0
         self._active = 0
         self._draining = False
         metrics.watch(self._figures)
 
-    def application(self) -> web.Application:
-        """Return the routes."""
-        app = web.Application(client_max_size=self._options.max_request_bytes, middlewares=[self._guard])
+    def runner(self, *, shutdown_timeout: float) -> Runner:
+        """Return what serves the routes on a socket."""
+        bound = Bound(most=self._options.max_connections, refused=self._metrics.refused_connections.inc)
+        return Runner(self._application(), bound, shutdown_timeout=shutdown_timeout)
+
+    def _application(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard])
         model = "/v2/models/{model}"
         app.add_routes(
             [
@@ -117,12 +128,12 @@ class InferenceServer:
             self._authorize(request)
             response = await handler(request)
         except RequestError as error:
-            response = _error(error.status, str(error))
+            response = error_response(error.status, str(error))
         except web.HTTPException as error:
-            response = _error(error.status, _http_message(error, request, self._options.max_request_bytes))
+            response = error_response(error.status, _http_message(error, request))
         except Exception:
-            logger.exception("request failed path=%s", request.path)
-            response = _error(500, "the replica failed; its log says why")
+            logger.exception("request failed path=%s", quoted(request.path))
+            response = error_response(500, "the replica failed; its log says why")
         finally:
             self._active -= 1
         if self._draining:
@@ -193,7 +204,7 @@ class InferenceServer:
     def _check_name(self, request: web.Request) -> None:
         name = request.match_info["model"]
         if name != self._options.name:
-            raise RequestError(404, f"there is no model {name!r}; this replica serves {self._options.name!r}")
+            raise RequestError(404, f"there is no model {quoted(name)}; this replica serves {self._options.name!r}")
 
     async def _infer(self, request: web.Request) -> web.Response:
         loop = asyncio.get_running_loop()
@@ -216,28 +227,26 @@ class InferenceServer:
 
     async def _admitted(self, request: web.Request) -> web.Response:
         self._check_name(request)
-        if self._in_flight >= self._options.max_concurrent:
-            raise RequestError(429, f"{self._in_flight} requests are being answered, the limit; try again shortly")
-        self._in_flight += 1
-        self._metrics.in_flight.inc()
-        try:
-            body = await _read(request)
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(
-                self._workers,
-                self._answer,
-                body,
-                request.headers.get(HEADER_LENGTH),
-                request.match_info.get("version"),
-            )
-        finally:
-            self._in_flight -= 1
-            self._metrics.in_flight.dec()
+        async with self._bodies.received(request) as body:
+            answer = await self._worked(body, request)
         if answer.version is not None:
             request[_ANSWERED_BY] = answer.version
         if answer.body is None:
             raise answer.error or RequestError(500, "the replica failed; its log says why")
         return _infer_response(answer.body)
+
+    async def _worked(self, body: bytes, request: web.Request) -> _Answer:
+        if self._in_flight >= self._options.max_concurrent:
+            raise RequestError(429, f"{self._in_flight} requests are being answered, the limit; try again shortly")
+        self._in_flight += 1
+        self._metrics.in_flight.inc()
+        try:
+            header, version = request.headers.get(HEADER_LENGTH), request.match_info.get("version")
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._workers, self._answer, body, header, version)
+        finally:
+            self._in_flight -= 1
+            self._metrics.in_flight.dec()
 
     def _answer(self, body: bytes, header_length: str | None, version: str | None) -> _Answer:
         """Answer one request on a worker thread, from one side."""
@@ -278,17 +287,7 @@ class InferenceServer:
 
 def _check_version(version: str | None, side: Servable) -> None:
     if version is not None and version != str(side.number):
-        raise RequestError(404, f"version {version!r} is not served; the replica serves version {side.number}")
-
-
-async def _read(request: web.Request) -> bytes:
-    try:
-        async with asyncio.timeout(_BODY_TIMEOUT_S):
-            return await request.read()
-    except TimeoutError:
-        raise RequestError(408, f"the body did not arrive within {_BODY_TIMEOUT_S:.0f} s") from None
-    except web.RequestPayloadError as error:
-        raise RequestError(400, f"the body cannot be read: {' '.join(str(error).split())}") from error
+        raise RequestError(404, f"version {quoted(version)} is not served; the replica serves version {side.number}")
 
 
 def _infer_response(body: Body) -> web.Response:
@@ -298,16 +297,9 @@ def _infer_response(body: Body) -> web.Response:
     return web.Response(body=body.payload, content_type="application/octet-stream", headers=headers)
 
 
-def _error(status: int, message: str) -> web.Response:
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "1"} if status in (429, 503) else {}
-    return web.json_response({"error": message}, status=status, headers=headers)
-
-
-def _http_message(error: web.HTTPException, request: web.Request, limit: int) -> str:
-    if error.status == 413:
-        return f"the body is larger than {limit} bytes; send fewer rows, or raise max_request_bytes"
+def _http_message(error: web.HTTPException, request: web.Request) -> str:
     if error.status == 404:
-        return f"there is no {request.path}; see /v2"
+        return f"there is no {quoted(request.path)}; see /v2"
     if error.status == 405:
-        return f"{request.method} is not allowed on {request.path}"
+        return f"{quoted(request.method)} is not allowed on {quoted(request.path)}"
     return error.reason

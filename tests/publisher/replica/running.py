@@ -69,7 +69,7 @@ class Running:
     async def _run(self) -> None:
         listening = bind("127.0.0.1", 0)
         self.port = listening.getsockname()[1]
-        runner = web.AppRunner(self.server.application(), access_log=None, shutdown_timeout=1.0)
+        runner = self.server.runner(shutdown_timeout=1.0)
         await runner.setup()
         await web.SockSite(runner, listening).start()
         self._ready.set()

@@ -130,8 +130,8 @@ def test_body_that_is_not_compressed_as_it_says_is_refused(served: Running) -> N
     [
         ("POST", "/v2/models/other/infer", 404, "there is no model 'other'; this replica serves 'headrace'"),
         ("GET", "/v2/models/other", 404, "there is no model 'other'"),
-        ("GET", "/v3", 404, "there is no /v3; see /v2"),
-        ("GET", "/v2/models/headrace/infer", 405, "GET is not allowed on /v2/models/headrace/infer"),
+        ("GET", "/v3", 404, "there is no '/v3'; see /v2"),
+        ("GET", "/v2/models/headrace/infer", 405, "'GET' is not allowed on '/v2/models/headrace/infer'"),
     ],
 )
 def test_wrong_address_is_an_error_document(served: Running, method: str, path: str, status: int, message: str) -> None:
