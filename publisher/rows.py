@@ -1,7 +1,7 @@
 """Sparse rows of bases and deltas, as Parquet (FORMAT.md, section 2)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,11 +120,9 @@ def read_rows(store: Store, tables: Iterable[Table], blob: Blob) -> Iterator[Ser
     return decode_rows(read_blob(store, blob), blob.path, {table.name: table for table in tables})
 
 
-def read_block(
-    store: Store, tables: Iterable[Table], blob: Blob, *, between: Callable[[], object] = lambda: None
-) -> RowBlock:
-    """Read and verify one file of a base or a delta; `between` as in `read_blob`."""
-    return decode_block(read_blob(store, blob, between=between), blob.path, {table.name: table for table in tables})
+def read_block(store: Store, tables: Iterable[Table], blob: Blob) -> RowBlock:
+    """Read and verify one file of a base or a delta."""
+    return decode_block(read_blob(store, blob), blob.path, {table.name: table for table in tables})
 
 
 def _check_types(schema: pa.Schema, what: str) -> None:

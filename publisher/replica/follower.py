@@ -6,7 +6,6 @@ or a longer way back, is loaded from scratch beside what is being served.
 """
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,11 +30,6 @@ logger = logging.getLogger(__name__)
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 10.0
 _HISTORY_BYTES = 64 << 20
-# How long to work without a rest, how long to rest, and how often for one version: a replica must keep up with large
-# deltas too.
-_TURN_S = 0.0005
-_REST_S = 0.001
-_RESTS = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,16 +55,14 @@ class Follower:
         verifier: Verifier | None,
         clock: Callable[[], float],
         drain_s: float,
-        pause: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`clock` is monotonic; `drain_s` bounds the wait for a reader; `pause` rests for some seconds."""
+        """`clock` is monotonic; `drain_s` bounds the wait for a reader."""
         self._store = store
         self._switch = switch
         self._metrics = metrics
         self._verifier = verifier
         self._clock = clock
         self._drain_s = drain_s
-        self._pause = pause
         self._dense = DenseLoader(store, host)
         self._seen: Pointer | None = None
         self._generation = 0
@@ -81,8 +73,6 @@ class Follower:
         self._history = History(_HISTORY_BYTES)
         self._flipped = 0.0
         self._waiting = False
-        self._rested = 0.0
-        self._rests = 0
 
     def poll(self) -> bool:
         """Look at the pointer once; True when another version went into service."""
@@ -151,7 +141,6 @@ class Follower:
         5. bring the other side along
         """
         started = self._clock()
-        self._rests = _RESTS
         version = read_version(self._store, pointer.version, verifier=self._verifier, digest=pointer.digest)
         current = self._switch.current
         if current is not None and current.version == version:
@@ -185,12 +174,12 @@ class Follower:
 
     def _advance(self, current: Side, version: ServingVersion, state: State, plan: Plan) -> str:
         """Go forward by deltas."""
-        patches = tuple(read_patches(self._store, version, plan, between=self._rest))
+        patches = tuple(read_patches(self._store, version, plan))
         before = current.version
         self._change(current, version, state, patches)
         undo = None
         if self._drained(current):
-            undo = current.tables.exchange(patches, self._rest)
+            undo = current.tables.exchange(patches)
             self._idle = current
         self._history.add(before, undo)
         return "deltas"
@@ -200,7 +189,7 @@ class Follower:
         self._change(current, version, state, undo)
         self._history.drop_to(version)
         if self._drained(current):
-            current.apply(undo, self._rest)
+            current.apply(undo)
             self._idle = current
         return "undo"
 
@@ -209,7 +198,7 @@ class Follower:
         side = self._idle if self._idle is not None else self._twin(current)
         # Until it is flipped, a failure leaves this side half changed: the next attempt must not find it.
         self._idle = None
-        rows = side.apply(patches, self._rest)
+        rows = side.apply(patches)
         side.take(version, self._weights(side, version, state))
         self._flip(side, current)
         self._metrics.apply_rows.inc(rows)
@@ -222,18 +211,6 @@ class Follower:
         logger.warning("a request has held version=%d for %.1f s: its copy is given up", side.number, self._drain_s)
         return False
 
-    def _rest(self) -> None:
-        """Leave the core to requests for a moment, when a turn is over; before the first version there are none.
-
-        A request that wakes up on the core of this thread waits until the thread rests or the next tick of the
-        scheduler, whatever their priorities.
-        """
-        if self._switch.current is None or not self._rests or self._clock() - self._rested < _TURN_S:
-            return
-        self._rests -= 1
-        self._pause(_REST_S)
-        self._rested = self._clock()
-
     def _replace(
         self, current: Side | None, version: ServingVersion, contract: Contract, state: State, plan: Plan
     ) -> str:
@@ -243,7 +220,7 @@ class Follower:
         found = current.tables.found if current is not None and current.contract is contract else None
         tables = ServingTables(contract.shapes, contract.group_widths, found)
         side = Side(contract, tables, self._dense.load(version, contract, state), version)
-        rows = side.apply(read_patches(self._store, version, plan, between=self._rest), self._rest)
+        rows = side.apply(read_patches(self._store, version, plan))
         side.take(version, side.dense)
         side.warm()
         self._flip(side, current)

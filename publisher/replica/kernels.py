@@ -196,14 +196,14 @@ def _places(
 
 @numba.njit(nogil=True, cache=True)
 def put(
-    ids: np.ndarray, rows: np.ndarray, kept: np.ndarray, catalogue: np.ndarray, runs: np.ndarray, start: int, end: int
+    ids: np.ndarray, rows: np.ndarray, kept: np.ndarray, catalogue: np.ndarray, runs: np.ndarray, start: int
 ) -> int:
-    """Insert, overwrite and delete [start, end) of a block; return how far it came: the table there may be full."""
+    """Insert, overwrite and delete the rows of a block from `start`; return how far it came: a table may be full."""
     slots, were = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.bool_)
     source, width = rows.ctypes.data, rows.shape[1]
     for run in range(len(runs)):
         table = catalogue[runs[run, RUN_TABLE]]
-        at, until = max(start, runs[run, RUN_START]), min(end, runs[run, RUN_END])
+        at, until = max(start, runs[run, RUN_START]), runs[run, RUN_END]
         while at < until:
             stop = min(at + _AHEAD, until)
             reached = _places(table, ids, kept, at, stop, slots, were)
@@ -213,7 +213,7 @@ def put(
             if reached < stop:
                 return reached
             at = stop
-    return end
+    return len(ids)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -226,14 +226,13 @@ def exchange(
     catalogue: np.ndarray,
     runs: np.ndarray,
     start: int,
-    end: int,
 ) -> int:
     """As `put`, and hand out what was there: `existed` and, where it did, the `old` rows."""
     slots = np.empty(_AHEAD, np.int64)
     source, before, width = rows.ctypes.data, old.ctypes.data, rows.shape[1]
     for run in range(len(runs)):
         table = catalogue[runs[run, RUN_TABLE]]
-        at, until = max(start, runs[run, RUN_START]), min(end, runs[run, RUN_END])
+        at, until = max(start, runs[run, RUN_START]), runs[run, RUN_END]
         while at < until:
             stop = min(at + _AHEAD, until)
             reached = _places(table, ids, kept, at, stop, slots, existed[at:stop])
@@ -247,7 +246,7 @@ def exchange(
             if reached < stop:
                 return reached
             at = stop
-    return end
+    return len(ids)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -1,7 +1,7 @@
 """Reading a version's parts: verified rows as patches, dense weights, the dense half that fits this host."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
@@ -20,23 +20,19 @@ from publisher.versions import read_blob
 logger = logging.getLogger(__name__)
 
 
-def read_patches(
-    store: Store, version: ServingVersion, plan: Plan, *, between: Callable[[], object]
-) -> Iterator[Patch]:
-    """Read and verify, one file at a time, what a plan wants applied; `between` as in `read_blob`."""
+def read_patches(store: Store, version: ServingVersion, plan: Plan) -> Iterator[Patch]:
+    """Read and verify, one file at a time, what a plan wants applied."""
     if plan.base is not None:
-        yield from _patches(store, version, plan.base, between)
+        yield from _patches(store, version, plan.base)
     for delta in plan.deltas:
         if delta.resets:
             yield Patch(resets=delta.resets)
-        yield from _patches(store, version, delta, between)
+        yield from _patches(store, version, delta)
 
 
-def _patches(
-    store: Store, version: ServingVersion, part: Base | Delta, between: Callable[[], object]
-) -> Iterator[Patch]:
+def _patches(store: Store, version: ServingVersion, part: Base | Delta) -> Iterator[Patch]:
     for blob in part.blobs:
-        yield Patch(block=read_block(store, version.tables, blob, between=between))
+        yield Patch(block=read_block(store, version.tables, blob))
 
 
 def read_state(store: Store, version: ServingVersion) -> State:

@@ -21,7 +21,7 @@ from publisher.replica.inputs import sample
 from publisher.replica.protocol import wire_type
 from publisher.replica.request import InputColumn, too_large
 from publisher.replica.serving import Freshness, Predictions, TensorSpec
-from publisher.replica.tables import Between, Floats, Ids, Int64s, Patch, ServingTables
+from publisher.replica.tables import Floats, Ids, Int64s, Patch, ServingTables
 from stream.row_errors import RowErrors
 
 
@@ -81,9 +81,9 @@ class Side:
         """What features counted of the requests' values, by feature and outcome (features/counts.py)."""
         return self.contract.features.counts.totals()
 
-    def apply(self, patches: Iterable[Patch], between: Between) -> int:
+    def apply(self, patches: Iterable[Patch]) -> int:
         """Change the tables; return the rows put and deleted."""
-        rows = self.tables.apply(patches, between)
+        rows = self.tables.apply(patches)
         self.tables.check_complete()
         return rows
 

@@ -23,6 +23,7 @@ from publisher.replica.options import ServeOptions
 from publisher.replica.server import InferenceServer
 from publisher.replica.switch import Switch
 from publisher.replica.tables import warm_kernels
+from publisher.replica.turns import REQUESTS_NS, linux, take_turns
 from publisher.replica.watcher import Listener, Watcher
 from publisher.signing import Verifier
 
@@ -62,6 +63,7 @@ def serve_store(store: Store, options: ServeOptions) -> int:
     listening = bind(options.host, options.port)
     try:
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        take_turns(REQUESTS_NS, nicer=0, call=linux())
         torch.set_num_threads(1)
         metrics, switch = ReplicaMetrics(), Switch[Side]()
         server = InferenceServer(switch, options, metrics, time.time)

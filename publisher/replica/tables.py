@@ -21,7 +21,6 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 Array = TypeVar("Array", Int64s, Bytes)
-Between = Callable[[], object]
 
 _ENCODINGS: Final[Mapping[Encoding, int]] = {
     Encoding.FP32: kernels.FP32,
@@ -32,11 +31,6 @@ _ENCODINGS: Final[Mapping[Encoding, int]] = {
 _FIRST_ROWS: Final = 1024
 _MORE_ROWS: Final = 4096
 _LINE: Final = 64
-_SLICE_BYTES: Final = 1 << 19
-
-
-def _nothing() -> None:
-    """Between slices."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -260,28 +254,24 @@ class ServingTables:
         kernels.bounds(ids.lengths, starts)
         kernels.pool(self._catalogue, plan, ids.values, starts, ids.weights, self._halves, batch, buffer, self.found)
 
-    def apply(self, patches: Iterable[Patch], between: Between = _nothing) -> int:
-        """Apply patches in order and return the rows put and deleted; nobody may be reading.
-
-        `between` is called every quarter of a millisecond or so.
-        """
+    def apply(self, patches: Iterable[Patch]) -> int:
+        """Apply patches in order and return the rows put and deleted; nobody may be reading."""
         rows = 0
         for patch in patches:
             self._begin(patch)
             block = patch.block
-            put = partial(kernels.put, block.ids, block.rows, block.kept)
-            self._change(block, put, between)
+            self._change(block, partial(kernels.put, block.ids, block.rows, block.kept))
             rows += len(block.ids)
         return rows
 
-    def exchange(self, patches: Iterable[Patch], between: Between = _nothing) -> tuple[Patch, ...] | None:
+    def exchange(self, patches: Iterable[Patch]) -> tuple[Patch, ...] | None:
         """Apply patches in order and return those that undo them, in order; None where one resets a table."""
         undo: list[Patch] | None = []
         for patch in patches:
             self._begin(patch)
             block = patch.block
             old, existed = np.empty(block.rows.shape, np.uint8), np.empty(len(block.ids), np.bool_)
-            self._change(block, partial(kernels.exchange, block.ids, block.rows, block.kept, old, existed), between)
+            self._change(block, partial(kernels.exchange, block.ids, block.rows, block.kept, old, existed))
             if patch.resets:
                 undo = None
             if undo is not None:
@@ -310,21 +300,18 @@ class ServingTables:
             raise VersionError(Reason.CONTRACT, f"rows of table {name}, which the contract does not name")
         return self._tables[name]
 
-    def _change(self, block: RowBlock, kernel: Callable[[Int64s, Int64s, int, int], int], between: Between) -> None:
-        """Run a kernel over a block, a slice at a time."""
-        runs = np.array([(self._position[run.table], run.start, run.end) for run in block.runs], np.int64)
-        step = max(1, _SLICE_BYTES // (8 + block.rows.shape[1]))
-        at = 0
+    def _change(self, block: RowBlock, kernel: Callable[[Int64s, Int64s, int], int]) -> None:
+        """Run a kernel over a block; in one call, since each waits for the interpreter, unless a table is full."""
+        places = [(self._position[run.table], run.start, run.end) for run in block.runs]
+        runs = np.array(places, np.int64).reshape(len(places), kernels.RUN_WIDTH)
+        at = kernel(self._catalogue, runs, 0)
         while at < len(block.ids):
-            until = min(at + step, len(block.ids))
-            at = kernel(self._catalogue, runs, at, until)
-            if at < until:
-                # Only now: most rows of a delta are there already, and room for all of them would double the table.
-                run = next(run for run in block.runs if run.start <= at < run.end)
-                table = self._tables[run.table]
-                table.make_room(run.end - at if not len(table) else _MORE_ROWS, 0)
-                self._refresh()
-            between()
+            # Only now: most rows of a delta are there already, and room for all of them would double the table.
+            run = next(run for run in block.runs if run.start <= at < run.end)
+            table = self._tables[run.table]
+            table.make_room(_MORE_ROWS if len(table) else run.end - at, 0)
+            self._refresh()
+            at = kernel(self._catalogue, runs, at)
 
     def check_complete(self) -> None:
         """Refuse when a table keyed by row number lacks rows."""

@@ -1,7 +1,6 @@
 """The thread that follows the pointer: it polls, and looks at once when a notification arrives on Kafka."""
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 
@@ -13,13 +12,14 @@ from publisher.replica.alarm import StalenessAlarm
 from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.options import Notifications
+from publisher.replica.turns import VERSIONS_NS, linux, take_turns
 
 logger = logging.getLogger(__name__)
 
 _AFTER_A_BUG_S = 1.0
 _METADATA_S = 5.0
-# Requests come first: on a busy host the scheduler gives the applying thread about a third of a core's share.
-_NICENESS = 5
+# On a busy host the scheduler gives this thread about a third of the share of one that answers requests.
+_NICER = 5
 
 
 class Watcher:
@@ -49,7 +49,7 @@ class Watcher:
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        take_turns(VERSIONS_NS, nicer=_NICER, call=linux())
         while not self._stop.is_set():
             try:
                 self._follower.poll()

@@ -32,8 +32,6 @@ class Replica:
 
     def __init__(self, store: MemoryStore, verifier: Verifier | None = None) -> None:
         self.now = 0.0
-        self.ticks = 0.0
-        self.rests: list[float] = []
         self.metrics = ReplicaMetrics()
         self.switch: Switch[Side] = Switch()
         self.follower = Follower(
@@ -42,15 +40,9 @@ class Replica:
             self.metrics,
             host=this_host(),
             verifier=verifier,
-            clock=self.clock,
+            clock=lambda: self.now,
             drain_s=0.05,
-            pause=self.rests.append,
         )
-
-    def clock(self) -> float:
-        """What `now` says, and what has passed since somebody looked last."""
-        self.now += self.ticks
-        return self.now
 
     def figure(self, name: str, **labels: str) -> float:
         value = self.metrics.registry.get_sample_value(f"headrace_replica_{name}", labels)
@@ -94,30 +86,6 @@ def test_follower_goes_forward_by_deltas_alone(replica: Replica, writer: Version
     assert replica.rows() == writer.rows
     assert replica.figure("full_loads_total") == 1
     assert replica.figure("swaps_total") == 3
-
-
-def test_follower_rests_between_slices_while_it_serves(replica: Replica, writer: VersionWriter) -> None:
-    replica.ticks = 0.1
-    writer.publish(1, {"user_id_emb": Change(put=dict.fromkeys(range(100), 1.0))})
-    assert replica.follower.poll()
-    assert not replica.rests
-    writer.publish(2, {"user_id_emb": Change(put={1: 2.0}), "item_id_emb": Change(put={7: 2.0})})
-    assert replica.follower.poll()
-    # The digest, the side that flips, and the other side.
-    assert len(replica.rests) == 3
-    assert replica.rows() == writer.rows
-
-
-def test_follower_rests_so_often_and_not_oftener_for_one_version(
-    replica: Replica, writer: VersionWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("publisher.replica.follower._RESTS", 3)
-    replica.ticks = 0.1
-    for number in (1, 2, 3):
-        writer.publish(number, {"user_id_emb": Change(put={1: number}), "item_id_emb": Change(put={7: number})})
-        assert replica.follower.poll()
-    assert len(replica.rests) == 6
-    assert replica.rows() == writer.rows
 
 
 def test_follower_catches_up_over_several_versions_at_once(replica: Replica, writer: VersionWriter) -> None:

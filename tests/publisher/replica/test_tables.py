@@ -114,15 +114,6 @@ def test_rows_of_several_tables_that_fill_while_they_are_changed() -> None:
             exchanged.apply(patches)
 
 
-def test_changes_let_others_in_between_slices() -> None:
-    tables = one_table()
-    called: list[int] = []
-    put = {i: float(i % 97) for i in range(100_000)}
-    tables.apply([patch(put)], lambda: called.append(1))
-    assert len(called) >= 100_000 * (4 * DIM + 8) // (1 << 19)
-    assert values(tables) == put
-
-
 def test_table_closes_probe_chains_when_it_shrinks() -> None:
     tables = one_table()
     rng = np.random.default_rng(3)
