@@ -1,5 +1,6 @@
 """What features make of the rows of a file: shown, written, compared."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,8 +15,10 @@ from headrace.errors import UsageError
 from headrace.parquet_file import write_whole
 from protos.pipeline_pb2 import EasyRecConfig
 from stream import open_source
+from stream.deadletter import DeadLetter
 from stream.missing import naming_readers
 
+logger = logging.getLogger(__name__)
 SHOWN_DIFFERENCES = 5
 
 
@@ -62,16 +65,23 @@ def read_rows(
     bounded.CopyFrom(config)
     bounded.stream_config.stop_at_end = True
     source = open_source(bounded, path=path, columns=(*features.input_columns, *also))
+    unreadable: list[DeadLetter] = []
     try:
         keys = source.partitions()
         with naming_readers(readers(features)):
             source.start(keys, {})
         while not all(source.ended(key) for key in keys):
             chunk = source.read(1.0)
-            if chunk is not None and chunk.rows.num_rows:
+            if chunk is None:
+                continue
+            unreadable += chunk.dead
+            if chunk.rows.num_rows:
                 yield chunk.rows
     finally:
         source.close()
+        if unreadable:
+            one = unreadable[0]
+            logger.warning("unreadable=%d left out path=%s first=%s: %s", len(unreadable), path, one.key, one.detail)
 
 
 def show(config: EasyRecConfig, path: str, count: int) -> list[Row]:
@@ -83,6 +93,8 @@ def show(config: EasyRecConfig, path: str, count: int) -> list[Row]:
         found += _rows(features, rows, len(found))
         if len(found) == count:
             break
+    if not found:
+        raise UsageError(f"{path} holds no rows that can be read")
     return found
 
 
@@ -172,8 +184,11 @@ def compare(config: EasyRecConfig, path: str, expected: Path) -> Comparison:
 
 def _expected(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path).combine_chunks()
-    except (pa.ArrowException, OSError) as error:
+        with path.open("rb") as file:
+            return pq.read_table(file).combine_chunks()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    except pa.ArrowException as error:
         raise UsageError(f"{path} is no readable Parquet file: {error}") from None
 
 

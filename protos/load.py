@@ -24,12 +24,14 @@ def load_config(path: str | Path) -> EasyRecConfig:
     """Read, parse and complete the configuration in `path`; ConfigError names file, line and remedy."""
     source = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        # Some editors begin UTF-8 with a mark.
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         detail = f"cannot be read: {error.strerror}; give the path of a pipeline configuration"
         raise ConfigError(detail, reason=Reason.FILE, source=source) from None
-    except UnicodeDecodeError:
-        raise ConfigError("is not UTF-8 text", reason=Reason.FILE, source=source) from None
+    except UnicodeDecodeError as error:
+        detail = f"is not UTF-8 text (byte 0x{error.object[error.start]:02x} at {error.start}); save it as UTF-8"
+        raise ConfigError(detail, reason=Reason.FILE, source=source) from None
     return parse_config(text, json=source.endswith(".json"), source=source)
 
 

@@ -60,5 +60,5 @@ def _explained(error: text_format.ParseError, source: str) -> ConfigError:
         detail = f"extension {found['name']} is not known; name the module that registers it under plugins"
         return ConfigError(detail, reason=Reason.UNKNOWN_FIELD, source=source, line=line)
     reason = Reason.BAD_VALUE if re.search(r"Couldn't parse|out of range", message) else Reason.SYNTAX
-    detail = _PLACE.sub("", message)
+    detail = "".join(c if c.isprintable() else repr(c)[1:-1] for c in _PLACE.sub("", message))
     return ConfigError(f"is not valid text format: {detail}", reason=reason, source=source, line=line)

@@ -26,6 +26,7 @@ from stream.missing import require_columns
 from stream.source import Chunk
 
 _BLOCK_BYTES = 4 << 20
+_DELIMITERS = ",;\t|\x1d"
 _CODE = "CSV"
 
 
@@ -72,7 +73,7 @@ class CsvReader:
             self._size = Inflated(file.open(), self._codec, file.path).size()
         self._names = self._header() if options.with_header else list(options.names)
         self._said = path_columns(file.path, options.types).beside(self._names, options.columns)
-        _check_columns(file.path, self._names, options.columns, self._said.values)
+        _check_columns(file.path, self._names, options.columns, self._said.values, options.delimiter)
 
     @property
     def units(self) -> int:
@@ -156,7 +157,8 @@ class CsvReader:
                 raise SourceError(
                     f"{self._file.path}: column {field.name} is empty in the first block: declare its type"
                 )
-        return shown
+        # Bytes that are no UTF-8 are found line by line.
+        return pa.schema([field.with_type(pa.string()) if field.type == pa.binary() else field for field in shown])
 
     def _header(self) -> list[str]:
         with self._file.reading():
@@ -242,7 +244,16 @@ def _settle_types(file: InputFile, options: CsvOptions) -> CsvOptions:
     return replace(options, types=pa.schema([*(options.types or ()), *shown]))
 
 
-def _check_columns(path: str, names: list[str], columns: Collection[str] | None, said: Collection[str]) -> None:
+def _check_columns(
+    path: str, names: list[str], columns: Collection[str] | None, said: Collection[str], delimiter: str
+) -> None:
+    if names[0].startswith("PAR1"):
+        raise SourceError(f"{path} is a Parquet file, no CSV; set data_config.dataset_type: ParquetDataset")
+    others = [other for other in _DELIMITERS if other != delimiter and other in names[0]]
+    if len(names) == 1 and others and names[0] not in (columns or names):
+        raise SourceError(
+            f"{path} has one column, {names[0]!r}: data_config.delimiter is {delimiter!r}; is it {others[0]!r}?"
+        )
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise SourceError(f"{path} has the columns {', '.join(twice)} twice")
     require_columns(path, columns, names, said)

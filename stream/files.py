@@ -83,7 +83,7 @@ def list_files(path: str, suffix: str | tuple[str, ...], s3: S3Account = ENVIRON
         except OPEN_ERRORS as error:
             raise SourceError(f"input path {part!r} cannot be listed: {reason(error)}") from None
         if not found:
-            raise SourceError(f"input path {part!r} matches no file")
+            raise SourceError(f"input path {part!r} {_nothing(fs, inner, suffix)}")
     return tuple(sorted(files, key=lambda file: file.path))
 
 
@@ -95,6 +95,12 @@ def _matches(fs: fsspec.AbstractFileSystem, path: str, suffix: str | tuple[str, 
     return [
         name for name in fs.find(path) if name.endswith(suffix) and not name.rsplit("/", 1)[-1].startswith((".", "_"))
     ]
+
+
+def _nothing(fs: fsspec.AbstractFileSystem, path: str, suffix: str | tuple[str, ...]) -> str:
+    if any(character in path for character in "*?[") or not fs.isdir(path):
+        return "matches no file"
+    return f"is a folder without a file that ends in {suffix if isinstance(suffix, str) else suffix[0]}"
 
 
 def describe_file(fs: fsspec.AbstractFileSystem, path: str) -> InputFile:

@@ -8,9 +8,17 @@ from headrace.demo.errors import DemoError
 _OURS = frozenset({"logs", "model", "pipeline.config", "report.html", "summary.json"})
 
 
+def make_folder(folder: Path, option: str) -> None:
+    """Make the folder that an option names; DemoError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DemoError(f"the folder {folder} cannot be made: {error.strerror}; give {option} another one") from None
+
+
 def clear(folder: Path) -> None:
     """Make the folder, without what an earlier demo left; DemoError where it holds anything else."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, "--out")
     held = sorted(folder.iterdir())
     strangers = [path.name for path in held if path.name not in _OURS]
     if strangers:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.demo.errors import DemoError
+from headrace.demo.folder import make_folder
 
 WHEEL = "recbole==1.2.1"
 _FOLDER = "recbole/dataset_example/ml-100k/ml-100k"
@@ -17,7 +18,7 @@ LIKED = 4.0
 
 def fetch(cache: Path) -> Path:
     """Return the wheel below `cache`, downloading it with pip when it is not there yet."""
-    cache.mkdir(parents=True, exist_ok=True)
+    make_folder(cache, "--cache")
     found = sorted(cache.glob("recbole-*.whl"))
     if found:
         return found[-1]
@@ -86,6 +87,11 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> float:
 
 
 def _read(wheel: Path, kind: str) -> list[list[str]]:
-    with zipfile.ZipFile(wheel) as archive:
-        text = archive.read(f"{_FOLDER}.{kind}").decode("utf-8")
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            text = archive.read(f"{_FOLDER}.{kind}").decode("utf-8")
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise DemoError(
+            f"{wheel} is no whole wheel of {WHEEL} ({error}); remove it, to have it fetched again"
+        ) from None
     return [line.split("\t") for line in text.rstrip("\n").split("\n")[1:]]

@@ -55,6 +55,7 @@ class Run:
 
 def demo(options: DemoOptions, *, env: Mapping[str, str], console: Console) -> dict[str, object]:
     """Run the demo and return its summary, which is also in `out`/summary.json, beside report.html."""
+    folder.make_folder(options.out, "--out")
     console.print("Reading MovieLens-100K (from the wheel of recbole) ...")
     events = movielens.events(movielens.fetch(options.cache))
     events = events.slice(0, options.events) if options.events else events
