@@ -41,11 +41,12 @@ from recmodels.zch.arena import (
 )
 from recmodels.zch.device_map import DeviceMap, ZchOperator
 from recmodels.zch.device_memory import all_rows, device_memories, reserved_rows
+from recmodels.zch.distinct import Group, Sorting, set_positions
 from recmodels.zch.hashing import start_rows
 from recmodels.zch.lookup import Lookup, with_rows
 from recmodels.zch.transfers import to_device, to_host
 
-_IDS, _ROWS, _EVICTED, _COUNTS, _PLACED, _LAPSED, _NEWS = range(7)
+_IDS, _ROWS, _EVICTED, _COUNTS, _PRESENT, _EXPIRED = range(6)
 
 
 class DeviceLookup(Lookup):
@@ -87,17 +88,20 @@ class DeviceLookup(Lookup):
             for number in range(len(self.book.shards))
         }
         ids = {number: torch.cat([values[part] for part in own]) for number, own in parts.items()}
-        self._check(ids, values, starts)
+        sorting = Sorting({number: ids[number] for number in self.maps} if write else {}, self._device)
+        outside = torch.stack([self._outside(number, held).any() for number, held in ids.items()])
+        bad, sizes = np.split(to_host(torch.cat([outside.long(), sorting.sizes])), [len(ids)])
+        if bad.any():
+            self._refuse_first(ids, values, starts)
+        found = self._hashed_rows(sorting, sizes.tolist(), ids) if write else self._read(ids)
         rows = torch.empty_like(values)
-        news: dict[int, Tensor] = {}
         for number, own in parts.items():
-            sizes = [part.stop - part.start for part in own]
-            found = self._rows(number, ids[number], sizes, news, write=write)
+            held = found[number] if number in found else self._other_rows(number, ids[number], own, write=write)
             first = 0
-            for part, size in zip(own, sizes, strict=True):
-                rows[part] = found[first : first + size]
+            for part in own:
+                size = part.stop - part.start
+                rows[part] = held[first : first + size]
                 first += size
-        self._learn(news, {number: len(held) for number, held in ids.items()})
         return with_rows(features, rows)
 
     def settle(self) -> None:
@@ -164,56 +168,69 @@ class DeviceLookup(Lookup):
         first = int(self.book.params[number, BIT_BASE])
         return bits[first : first + int(self.book.params[number, ROWS])]
 
-    def _rows(self, number: int, ids: Tensor, sizes: list[int], news: dict[int, Tensor], *, write: bool) -> Tensor:
+    def _other_rows(self, number: int, ids: Tensor, parts: list[slice], *, write: bool) -> Tensor:
+        """The rows of a table that is not hashed."""
         p = self.book.params[number]
         if number in self.sorted:
             host: Int64s = to_host(ids).astype(np.int64, copy=False)
-            parts = np.split(host, np.cumsum(sizes)[:-1])
-            return to_device(np.concatenate(self._remap_sorted(number, parts, write=write)), self._device)
-        if p[KIND] == DIRECT:
-            rows = ids - int(p[FIRST_ROW])
-            if write and p[TRACKED]:
-                self._own(self._touched, number)[rows] = True
-            return rows
-        if not write:
-            return self.maps[number].find(ids)
-        distinct, inverse, counts = torch.unique(ids, return_inverse=True, return_counts=True)
-        rows, news[number] = self._write(number, distinct, counts)
-        return rows[inverse]
+            ends = np.cumsum([part.stop - part.start for part in parts])
+            found = self._remap_sorted(number, np.split(host, ends[:-1]), write=write)
+            return to_device(np.concatenate(found), self._device)
+        rows = ids - int(p[FIRST_ROW])
+        if write and p[TRACKED]:
+            self._own(self._touched, number)[rows] = True
+        return rows
 
-    def _write(self, number: int, ids: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows of distinct ids, those that are absent let in; and what the host has to know of it, int64[_NEWS, n]."""
-        rows, known, lapsed = self.maps[number].see(ids, self.now_ms)
-        absent = self._admitted(number, ids, counts, ~known)
-        placed, evicted = torch.zeros_like(known), torch.full_like(ids, EMPTY)
-        rows[absent], placed[absent], evicted[absent] = self.maps[number].place(ids[absent], self.now_ms)
-        self._own(self._touched, number)[rows[known | placed]] = True
-        news = torch.stack([ids, rows, evicted, counts, placed.long(), lapsed.long()])
-        return rows, news[:, ~known | lapsed]
+    def _read(self, ids: Mapping[int, Tensor]) -> dict[int, Tensor]:
+        return {number: held.find(ids[number]) for number, held in self.maps.items()}
 
-    def _admitted(self, number: int, ids: Tensor, counts: Tensor, absent: Tensor) -> Tensor:
+    def _hashed_rows(self, sorting: Sorting, sizes: list[int], ids: Mapping[int, Tensor]) -> dict[int, Tensor]:
+        """Let absent ids in and mark what is read; the host waits to know how many are absent, and who they were."""
+        groups = sorting.groups(sizes)
+        if not groups:
+            return {}
+        seen = [self.maps[group.number].see(group.ids, self.now_ms) for group in groups]
+        counts = to_host(torch.stack([torch.stack([(~known).sum(), lapsed.sum()]) for _, known, lapsed in seen]))
+        news = {}
+        for group, (rows, known, lapsed), (absent, expired) in zip(groups, seen, counts.tolist(), strict=True):
+            at, again = set_positions(~known, absent), set_positions(lapsed, expired)
+            news[group.number] = self._let_in(group, rows, known, at, again)
+        self._learn(news, {number: len(ids[number]) for number in news})
+        return sorting.spread([rows for rows, _, _ in seen])
+
+    def _let_in(self, group: Group, rows: Tensor, known: Tensor, absent: Tensor, lapsed: Tensor) -> Tensor:
+        """Fill `rows` in for absent ids, and mark; what the host has to know of them and of expired ones."""
+        evicted, present = torch.full_like(rows, EMPTY), known.clone()
+        admitted = self._admitted(group, absent)
+        if len(admitted):
+            placed = self.maps[group.number].place(group.ids[admitted], self.now_ms)
+            rows[admitted], present[admitted], evicted[admitted] = placed
+        touched = self._own(self._touched, group.number)
+        touched[rows] = touched[rows] | present
+        told = torch.cat([absent, lapsed])
+        expired = torch.cat([torch.zeros_like(absent), torch.ones_like(lapsed)])
+        columns = (group.ids, rows, evicted, group.counts, present.long())
+        return torch.stack([*(column[told] for column in columns), expired])
+
+    def _admitted(self, group: Group, absent: Tensor) -> Tensor:
         """Those of the absent ids that have been seen often enough."""
-        if self.book.params[number, ADMIT] <= 1:
+        if self.book.params[group.number, ADMIT] <= 1 or not len(absent):
             return absent
-        new, seen = to_host(torch.stack([ids[absent], counts[absent]])).astype(np.int64, copy=False)
-        often, dropped = admission.admit(self.book, number, new, seen)
-        self.drop(number, dropped)
-        admitted = absent.clone()
-        admitted[absent] = to_device(often, self._device)
-        return admitted
+        ids, counts = to_host(torch.stack([group.ids[absent], group.counts[absent]])).astype(np.int64, copy=False)
+        often, dropped = admission.admit(self.book, group.number, ids, counts)
+        self.drop(group.number, dropped)
+        return absent[to_device(np.flatnonzero(often), self._device)]
 
     def _learn(self, news: Mapping[int, Tensor], looked_up: Mapping[int, int]) -> None:
         """Draw rows that have new owners, list the evicted ids, keep the figures."""
-        if not news:
-            return
-        numbers = np.repeat(list(news), [held.shape[1] for held in news.values()])
         told: Int64s = to_host(torch.cat(list(news.values()), dim=1)).astype(np.int64, copy=False)
-        for number in news:
-            own = told[:, numbers == number]
-            fresh = own[:, (own[_PLACED] | own[_LAPSED]) != 0]
-            evicted = fresh[_EVICTED][fresh[_EVICTED] != EMPTY]
+        ends = np.cumsum([held.shape[1] for held in news.values()])
+        for number, own in zip(news, np.split(told, ends[:-1], axis=1), strict=True):
+            fresh = own[:, (own[_PRESENT] | own[_EXPIRED]) != 0]
             self._count(number, own, fresh, looked_up[number])
-            self.evict(number, evicted)
+            if not fresh.shape[1]:
+                continue
+            self.evict(number, fresh[_EVICTED][fresh[_EVICTED] != EMPTY])
             self.reset_rows(number, fresh[_ROWS], fresh[_IDS])
             if self.book.params[number, ADMIT] > 1:
                 admission.settle(self.book, number, fresh[_IDS])
@@ -221,7 +238,7 @@ class DeviceLookup(Lookup):
 
     def _count(self, number: int, told: Int64s, fresh: Int64s, looked_up: int) -> None:
         figures, bucket_rows = self.book.figures[number], int(self.book.params[number, BUCKET_ROWS])
-        placed = fresh[:, fresh[_PLACED] != 0]
+        placed = fresh[:, fresh[_EXPIRED] == 0]
         unadmitted = int(told[_COUNTS].sum() - fresh[_COUNTS].sum())
         gone = int((placed[_EVICTED] != EMPTY).sum())
         figures[SIZE] += placed.shape[1] - gone
@@ -231,11 +248,9 @@ class DeviceLookup(Lookup):
         figures[UNADMITTED] += unadmitted
         figures[HITS] += looked_up - fresh.shape[1] - unadmitted
 
-    def _check(self, ids: Mapping[int, Tensor], values: Tensor, starts: list[int]) -> None:
+    def _refuse_first(self, ids: Mapping[int, Tensor], values: Tensor, starts: list[int]) -> None:
         """Refuse ids outside their table, before a kernel reads or writes there."""
         bad = {number: self._outside(number, held) for number, held in ids.items()}
-        if not bool(torch.stack([held.any() for held in bad.values()]).any()):
-            return
         number = next(number for number, held in bad.items() if held.any())
         wrong = int(ids[number][bad[number]][0])
         features = np.flatnonzero(self._tables == number)

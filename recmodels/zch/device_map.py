@@ -154,12 +154,13 @@ class DeviceMap:
         if self._clock.move(now_ms):
             self._score()
         rows = self.find(ids)
-        known = self.entries[rows, 0] == ids
-        held, seen = rows[known], self.entries[rows, 1]
+        known, seen = self.entries[rows, 0] == ids, self.entries[rows, 1]
         lapsed = known & (seen < now_ms - self._ttl_ms) if self._ttl_ms >= 0 else torch.zeros_like(known)
-        seen = seen[known].clamp(min=now_ms)
-        self.entries[held, 1] = seen
-        self._module._hash_zch_metadata[held, 0] = self._clock.scores(seen)
+        # What is not known has a reserved row, which keeps what it has: to leave it out would be to wait for a count.
+        seen = torch.where(known, seen.clamp(min=now_ms), seen)
+        self.entries[rows, 1] = seen
+        scores = self._module._hash_zch_metadata[:, 0]
+        scores[rows] = torch.where(known, self._clock.scores(seen), scores[rows])
         return rows, known, lapsed
 
     def place(self, ids: Tensor, now_ms: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -167,19 +168,17 @@ class DeviceMap:
 
         Returns each one's row, whether it got one (else the reserved row), and the id that it evicted, or -1.
         """
-        rows = torch.full_like(ids, -1)
-        waiting = torch.ones_like(ids, dtype=torch.bool)
-        if self._ttl_ms >= 0:
+        if self._ttl_ms < 0:
+            rows = self._put(ids, HashZchEvictionPolicyName.LRU_EVICTION, now_ms, now_ms)
+        else:
             rows = self._put(ids, HashZchEvictionPolicyName.SINGLE_TTL_EVICTION, now_ms, now_ms - self._ttl_ms)
-            waiting = self._owners()[rows] != ids
-        left = ids[waiting]
-        rows[waiting] = self._put(left, HashZchEvictionPolicyName.LRU_EVICTION, now_ms, now_ms)
-        placed = self._owners()[rows] == ids
-        evicted = torch.where(placed, self.entries[rows, 0], EMPTY)
-        taken = rows[placed]
-        self.entries[taken, 0] = ids[placed]
-        self.entries[taken, 1] = now_ms
-        return rows, placed, evicted
+            # An id that has a row would keep others from the rows before it: fbgemm's kernel locks what it passes.
+            left = (self._owners()[rows] != ids).nonzero()[:, 0]
+            rows[left] = self._put(ids[left], HashZchEvictionPolicyName.LRU_EVICTION, now_ms, now_ms)
+        placed, before = self._owners()[rows] == ids, self.entries[rows]
+        self.entries[rows, 0] = torch.where(placed, ids, before[:, 0])
+        self.entries[rows, 1] = torch.where(placed, now_ms, before[:, 1])
+        return rows, placed, torch.where(placed, before[:, 0], EMPTY)
 
     def load(self, entries: Tensor) -> None:
         """Become the map that has these ids in these rows."""

@@ -15,7 +15,9 @@ from checkpointer.rows import TableRows, no_ids
 from features import ZchSpec
 from recmodels.errors import SealError, TableRowsError
 
-pytestmark = pytest.mark.parametrize("lab", ["host", "device", "cuda"], indirect=True)
+pytestmark = pytest.mark.parametrize(
+    "lab", ["host", "device", pytest.param("cuda", marks=pytest.mark.cuda)], indirect=True
+)
 
 HASHED = ZchSpec(size=64, buckets=2, max_probe=8)
 Log = dict[tuple[str, str], dict[int, tuple[Any, ...]]]

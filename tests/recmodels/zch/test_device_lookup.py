@@ -21,7 +21,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from torch.optim import Adagrad
+from torch.optim import SGD, Adagrad
 from torchrec.optim.rowwise_adagrad import RowWiseAdagrad
 
 from checkpointer.rows import TableRows, no_ids
@@ -45,8 +45,9 @@ steps = st.lists(
 quick = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def tables(lab: Any, kind: str, spec: ZchSpec, **more: Any) -> Any:
-    return lab.of(kind).online([lab.id_feature("u", zch=spec), lab.id_feature("i")], **more)
+def tables(lab: Any, kind: str, spec: ZchSpec, data_type: str = "FP32", **more: Any) -> Any:
+    features = [lab.id_feature("u", zch=spec, data_type=data_type), lab.id_feature("i")]
+    return lab.of(kind).online(features, **more)
 
 
 def batch(lab: Any, ids: list[int]) -> Any:
@@ -130,10 +131,14 @@ def test_in_any_order_every_id_is_where_the_read_only_operator_finds_it(lab: Any
     assert (figures.size, figures.hits + figures.inserts + figures.unadmitted) == (len(log), 60 * 9)
 
 
-@pytest.mark.parametrize("optimizer", [RowWiseAdagrad, Adagrad])
+@pytest.mark.parametrize(
+    ("optimizer", "data_type"), [(RowWiseAdagrad, "FP32"), (RowWiseAdagrad, "FP16"), (Adagrad, "FP32"), (SGD, "FP32")]
+)
 @pytest.mark.parametrize(("before", "after"), [("host", "device"), ("device", "host")])
-def test_what_one_sealed_the_other_restores_and_trains_on(lab: Any, before: str, after: str, optimizer: type) -> None:
-    first, second = (tables(lab, kind, SPECS["all"], optimizer=optimizer) for kind in (before, after))
+def test_what_one_sealed_the_other_restores_and_trains_on(
+    lab: Any, before: str, after: str, optimizer: type, data_type: str
+) -> None:
+    first, second = (tables(lab, kind, SPECS["all"], data_type, optimizer=optimizer) for kind in (before, after))
     rng = np.random.default_rng(4)
     batches = [batch(lab, sorted(rng.integers(0, 90, 12).tolist())) for _ in range(40)]
     for step in range(20):

@@ -9,7 +9,9 @@ import torch
 from checkpointer.rows import TableRows, no_ids
 from features import ZchSpec
 
-pytestmark = pytest.mark.parametrize("lab", ["host", "device", "cuda"], indirect=True)
+pytestmark = pytest.mark.parametrize(
+    "lab", ["host", "device", pytest.param("cuda", marks=pytest.mark.cuda)], indirect=True
+)
 
 POLICIES = ("lfu", "lru", "distance_lfu")
 Log = dict[tuple[str, str], dict[int, tuple[int, dict[str, Any]]]]
