@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from checkpointer.store import Store
 from publisher.errors import Reason, VersionError
 from publisher.manifest import Blob, Table
+from publisher.parquet import Segment, encode
 from publisher.versions import read_blob
 
 
@@ -64,7 +65,7 @@ def encode_rows(parts: Iterable[ServingRows]) -> list[bytes]:
     for part in parts:
         if len(part):
             by_width[part.rows.shape[1]].append(part)
-    return [_write(by_width[width], width) for width in sorted(by_width)]
+    return [b"".join(encode([_segment(part) for part in by_width[width]], width)) for width in sorted(by_width)]
 
 
 def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Iterator[ServingRows]:
@@ -132,49 +133,13 @@ def _check_types(schema: pa.Schema, what: str) -> None:
         raise VersionError(Reason.CORRUPT, f"{what} is not a file of serving rows: {detail}")
 
 
-def _write(parts: list[ServingRows], width: int) -> bytes:
-    names = pa.DictionaryArray.from_arrays(
-        np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts]), [part.table for part in parts]
-    )
-    merged = [_merge(part, width) for part in parts]
-    # Chunks, since joining the parts would copy every row once more.
-    table = pa.table(
-        {
-            "table": names,
-            "id": pa.chunked_array([ids for ids, _, _ in merged]),
-            "row": pa.chunked_array([_binary(rows, null) for _, rows, null in merged]),
-        }
-    )
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        sink,
-        row_group_size=max(len(table), 1),
-        use_dictionary=["table"],
-        column_encoding={"id": "DELTA_BINARY_PACKED", "row": "PLAIN"},
-        compression="none",
-        write_statistics=False,
-        store_schema=False,
-        data_page_size=1 << 26,
-    )
-    payload: bytes = sink.getvalue().to_pybytes()
-    return payload
-
-
-def _merge(part: ServingRows, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Interleave rows and deletions by id: ids, rows (zeros where deleted), whether deleted."""
+def _segment(part: ServingRows) -> Segment:
+    """Rows and deletions in the order of their ids."""
     if not len(part.deleted):
-        return part.ids, part.rows, np.zeros(len(part.ids), dtype=np.bool_)
+        return Segment(table=part.table, ids=part.ids, kept=np.ones(len(part.ids), np.bool_), rows=part.rows)
     ids = np.concatenate([part.ids, part.deleted])
     order = np.argsort(ids, kind="stable")
-    rows = np.concatenate([part.rows, np.zeros((len(part.deleted), width), dtype=np.uint8)])
-    return ids[order], rows[order], order >= len(part.ids)
-
-
-def _binary(rows: np.ndarray, null: np.ndarray) -> pa.Array:
-    count, width = rows.shape
-    validity = None if not null.any() else pa.array(~null).buffers()[1]
-    return pa.Array.from_buffers(pa.binary(width), count, [validity, pa.py_buffer(np.ascontiguousarray(rows))])
+    return Segment(table=part.table, ids=ids[order], kept=order < len(part.ids), rows=part.rows)
 
 
 def _rows(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
