@@ -96,7 +96,8 @@ def create_learner(
     train = config.train_config
     precision = _precision(train.mixed_precision, device)
     scaler = create_scaler(train.grad_scaler, mixed_precision=precision, device_type=device.type)
-    model = create_model(config, features, device=device)
+    # Shards have memory of their own, where rows are drawn: whole tables beside them would be too much for a GPU.
+    model = create_model(config, features, device=torch.device("meta"))
     sparse = sparse_optimizer(train.sparse_optimizer)
     group = model.embedding_group
     if not isinstance(group, EmbeddingGroup):
