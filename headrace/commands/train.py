@@ -34,6 +34,11 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.launch import launch
 
     load_checked(args.config, notices=False)
+    if args.nproc > 1:
+        # Each rank would say the same: here it is said once.
+        from trainer.devices import Machine, choose
+
+        choose(args.device, Machine.found(), local_world=args.nproc)
     return launch(["-m", "trainer", *of_a_rank(args)], nproc=args.nproc, environment=args.environment)
 
 

@@ -5,9 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from trainer.devices import Machine
 
 PROGRAM = """
 import os, sys
@@ -60,3 +64,13 @@ def test_launch_lets_ranks_finish_on_sigterm(tmp_path: Path, nproc: int) -> None
     assert all(Path(f"{done}{rank}").exists() for rank in range(nproc))
     assert process.returncode == 0
     assert "Traceback" not in errors
+
+
+@pytest.mark.skipif(not Machine.found().lacking, reason="this machine has CUDA")
+def test_a_device_that_is_not_there_is_told_once_for_all_ranks(
+    headrace: Callable[..., Any], write_config: Callable[..., Path]
+) -> None:
+    ran = headrace("train", write_config(), "--nproc", "2", "--device", "cuda")
+    assert ran.code == 2
+    (line,) = ran.errors.strip().splitlines()
+    assert "--device cuda: torch" in line and "or pass --device cpu" in line
