@@ -85,6 +85,7 @@ class _Block(Faults):
 
     def __init__(self, faults: Faults, start: int, size: int, count: int) -> None:
         self._faults = faults
+        self.spend = faults.spend
         self._start, self._size, self._count = start, size, count
 
     def add(self, mask: BoolArray, reason: str, detail: Callable[[int], str]) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from google.protobuf.message import Message
 
+from features.budget import PRODUCT
 from features.choice import token_bucketizer
 from features.columns import Columns
 from features.elements import Reader, Splitting, as_tokens
@@ -47,7 +48,9 @@ class Combo:
             return Sparse(NO_IDS)
         if faults is not None:
             sizes = [np.diff(offsets_of(one.lengths, columns.count)).astype(np.float64) for one in read]
-            judge.rows(np.prod(sizes, axis=0) > MOST_VALUES, "too_many_values")
+            products = np.prod(sizes, axis=0)
+            judge.rows(products > MOST_VALUES, "too_many_values")
+            judge.spend(np.minimum(products, MOST_VALUES) * PRODUCT)
             return Sparse(NO_IDS)
         joined, lengths = as_tokens(read[0].values), read[0].lengths
         for other in read[1:]:

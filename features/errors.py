@@ -4,7 +4,7 @@ FeatureError
 ├── FeatureConfigError       the configuration describes no feature that can be built
 ├── SamplerError             a sampler's files cannot be read, or say something that has no meaning
 ├── OperatorError            a user's own operator failed
-├── RepeatError              what a user's row holds is too much for so many items at once
+├── RepeatError              what the rows of a request hold is too much for all of them at once
 └── ColumnTypeError          a column's type has no meaning for its feature; validate() reports it row by row
 """
 
@@ -24,7 +24,7 @@ class ColumnTypeError(FeatureError):
 
 
 class RepeatError(FeatureError):
-    """What a user's row holds is too much for so many items at once; `column` is what holds it."""
+    """What the rows of a request hold is too much for all of them at once; `column` is what holds it."""
 
     def __init__(self, column: str, what: str) -> None:
         super().__init__(f"{column!r} {what}; send fewer rows at once")

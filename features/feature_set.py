@@ -27,7 +27,7 @@ from features.sampling.options import SamplerOptions
 from features.sampling.padding import merged
 from features.spec import CROSS, NEGATIVE, Feature, Side
 from features.tiling import Sides, Tiled
-from stream.row_errors import Faults, RowErrors
+from stream.row_errors import Faults, RowErrors, Spend
 
 Bools = npt.NDArray[np.bool_]
 
@@ -88,10 +88,13 @@ class FeatureSet:
         """All columns that training reads."""
         return tuple(dict.fromkeys(self.input_columns + self.labels + self.weights + self._sampler_columns))
 
-    def validate(self, rows: pa.RecordBatch, *, serving: bool = False) -> RowErrors:
-        """The rows that cannot be used; a request (`serving`) needs no labels and weights."""
+    def validate(self, rows: pa.RecordBatch, *, serving: bool = False, spend: Spend | None = None) -> RowErrors:
+        """The rows that cannot be used; a request (`serving`) needs no labels and weights.
+
+        `spend` counts the comparisons of all rows together (features/budget.py).
+        """
         columns = Columns(rows)
-        faults = Faults(columns.count)
+        faults = Faults(columns.count, spend)
         self._graph.validate(columns, unchecked(self._groups, columns) | self._stubs, faults, self.counts)
         if not serving:
             for name in self.labels:

@@ -122,7 +122,7 @@ class Graph:
             good = ~faults.errors().bad
             places = np.flatnonzero(good)
             rest = {name: repeated(view, places) for name, view in known.items()}
-            found = Faults(len(places))
+            found = Faults(len(places), faults.spend)
             self._check_all(nodes, columns.only(good), rest, found, counts)
             faults.merge(moved(found.errors(), places, columns.count))
         for group in self._groups:
@@ -251,6 +251,7 @@ class _Named(Faults):
     def __init__(self, name: str, faults: Faults, count: int) -> None:
         self._name = name
         self._faults = faults
+        self.spend = faults.spend
         self._size = count
         self._rows: BoolArray | None = None
 

@@ -38,6 +38,11 @@ class Judge:
             tell = self._detail if more is None else lambda row: f"{self._detail(row)}: {more(row)}"
             self.faults.add(mask, reason, tell)
 
+    def spend(self, work: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> None:
+        """Count the comparisons of every row, where all rows are bounded together."""
+        if self.faults is not None and self.faults.spend is not None:
+            self.faults.spend(self._names[0], int(work.sum()))
+
     def elements(self, flags: Bools, lengths: Int32s | None, reason: str) -> None:
         """Mark the rows that own a flagged element."""
         if self.faults is not None and flags.any():
@@ -80,6 +85,7 @@ class _Owned(Faults):
 
     def __init__(self, faults: Faults, owners: Int64s) -> None:
         self._faults = faults
+        self.spend = faults.spend
         self._owners = owners
 
     def add(self, mask: Bools, reason: str, detail: Callable[[int], str]) -> None:

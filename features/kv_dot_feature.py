@@ -56,8 +56,8 @@ class KvDot:
         judge = Judge(columns, self.feature.inputs, faults)
         query, document = (read_pairs(columns, name, self.splitting, judge) for name in self.feature.inputs)
         left, right = _weights(query, judge), _weights(document, judge)
-        refuse_work(judge, query.offsets, document.offsets)
-        refuse_work(judge, query.offsets, query.offsets)
+        keys = np.diff(query.offsets)
+        refuse_work(judge, keys * np.maximum(keys, np.diff(document.offsets)))
         hits = find(document, query.keys, query.offsets)
         own = find(query, query.keys, query.offsets)
         hits[own != np.arange(len(own))] = -1

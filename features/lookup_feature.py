@@ -25,14 +25,13 @@ from features.lookup_vector import LookupVector
 from features.normalize import parse_normalizer
 from features.number_stage import Numbers, NumberStage
 from features.pairs import (
-    MOST_WORK,
     PairSplitting,
     Values,
     count_hits,
     find,
     offsets_of,
     read_pairs,
-    refuse_shared,
+    refuse_work,
     spans_of,
     take,
     values_as_floats,
@@ -70,9 +69,7 @@ class Hits:
         keys = Reader(columns, inputs[1], self.splitting, judge.faults).read()
         offsets = offsets_of(keys.lengths, columns.count)
         spans = spans_of(pairs.offsets, owners)
-        work = (spans[1] - spans[0]) * np.diff(offsets)
-        refuse_shared(inputs[0], work, owners)
-        judge.rows(work > MOST_WORK, "too_many_values")
+        refuse_work(judge, (spans[1] - spans[0]) * np.diff(offsets))
         places = find(pairs, keys.values, offsets, spans)
         hit = places >= 0
         found = keys.values.keep(hit) if isinstance(keys.values, Tokens) else keys.values[hit]

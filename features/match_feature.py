@@ -34,7 +34,7 @@ from features.judge import Judge
 from features.match_kernels import find_all, find_hits, parse_inner, parse_nested
 from features.normalize import parse_normalizer
 from features.number_stage import Numbers, NumberStage, narrow
-from features.pairs import MOST_WORK, offsets_of, readonly, refuse_shared, spans_of
+from features.pairs import MOST_WORK, offsets_of, readonly, refuse_work, spans_of
 from features.plain import Plain
 from features.shape import number_feature, size_of, token_feature
 from features.spec import Feature
@@ -96,8 +96,10 @@ class Selection:
         found = [self._keys(columns, name, judge) for name in inputs[1:]]
         if self.every_pkey or self.every_skey:
             keys, offsets = found[0]
-            refuse_shared(inputs[0], sizes * np.diff(offsets), owners)
-            judge.rows(sizes**2 * np.diff(offsets) > MOST_WORK, "too_many_values")
+            judge.rows(sizes.astype(np.float64) ** 2 * np.diff(offsets) > MOST_WORK, "too_many_values")
+            # Which entries of a map count is found out once, also where rows share it.
+            own = sizes**2 if owners is None else 0
+            judge.spend(np.minimum(sizes * np.diff(offsets) + own, MOST_WORK))
             column = 2 if self.every_pkey else 0
             picks, lengths = find_all(
                 nested.keys, nested.data, nested.entries, begins, ends, column,
@@ -105,9 +107,7 @@ class Selection:
             )  # fmt: skip
             return nested, picks, lengths
         (p, p_offsets), (s, s_offsets) = found
-        work = sizes * np.diff(p_offsets) * np.diff(s_offsets)
-        refuse_shared(inputs[0], work, owners)
-        judge.rows(work > MOST_WORK, "too_many_values")
+        refuse_work(judge, sizes.astype(np.float64) * np.diff(p_offsets) * np.diff(s_offsets))
         picks, lengths = find_hits(
             nested.keys, nested.data, nested.entries, begins, ends,
             readonly(p.data), p.starts, p.ends, p_offsets, readonly(s.data), s.starts, s.ends, s_offsets,

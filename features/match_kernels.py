@@ -141,7 +141,7 @@ def find_hits(
     room = 0
     for row in range(len(lengths)):
         pairs = (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
-        if ends_at[row] > begins[row] and pairs * (ends_at[row] - begins[row]) <= MOST_WORK:
+        if ends_at[row] > begins[row] and float(pairs) * (ends_at[row] - begins[row]) <= MOST_WORK:
             room += pairs
     out = np.empty(room, np.int64)
     a, b, c, d = address_of(keys), address_of(data), address_of(p), address_of(s)
@@ -149,7 +149,7 @@ def find_hits(
     for row in range(len(lengths)):
         before = at
         pairs = (p_offsets[row + 1] - p_offsets[row]) * (s_offsets[row + 1] - s_offsets[row])
-        if pairs * (ends_at[row] - begins[row]) > MOST_WORK:
+        if float(pairs) * (ends_at[row] - begins[row]) > MOST_WORK:
             continue
         for k in range(p_offsets[row], p_offsets[row + 1]):
             for m in range(s_offsets[row], s_offsets[row + 1]):
@@ -176,7 +176,8 @@ def find_all(
     lengths = np.zeros(len(begins), np.int32)
     room = 0
     for row in range(len(lengths)):
-        work = (ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row])
+        # In double: a request may hold more than int64 does.
+        work = float(ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row])
         room += 0 if work > MOST_WORK else (ends_at[row] - begins[row]) * (offsets[row + 1] - offsets[row])
     out = np.empty(room, np.int64)
     # Rows may share a map: whether an entry of it counts is found out once, not for each.
@@ -186,7 +187,7 @@ def find_all(
     at = 0
     for row in range(len(lengths)):
         before = at
-        if (ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row]) > MOST_WORK:
+        if float(ends_at[row] - begins[row]) ** 2 * (offsets[row + 1] - offsets[row]) > MOST_WORK:
             continue
         for k in range(offsets[row], offsets[row + 1]):
             for i in range(begins[row], ends_at[row]):

@@ -41,8 +41,8 @@ class Overlap:
         """Compute the numbers, or their buckets, of all rows (features/generator.py)."""
         judge = Judge(columns, self.feature.inputs, faults)
         (query, q_rows), (title, t_rows) = (self._terms(columns, name, faults) for name in self.feature.inputs)
-        refuse_work(judge, q_rows, t_rows)
-        refuse_work(judge, q_rows, q_rows)
+        terms = np.diff(q_rows)
+        refuse_work(judge, terms * np.maximum(terms, np.diff(t_rows)))
         numbers = overlaps(
             readonly(query.data), query.starts, query.ends, q_rows,
             readonly(title.data), title.starts, title.ends, t_rows, METHODS.index(self.method),

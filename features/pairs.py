@@ -11,7 +11,6 @@ import numpy.typing as npt
 from features import kernels
 from features.columns import Columns, Integers, Maps, Text
 from features.elements import Elements, Reader, Splitting, Tokens, as_tokens, to_floats, tokens_of
-from features.errors import RepeatError
 from features.floats import format_floats
 from features.judge import Judge
 from features.number_stage import Float32s, Float64s, Int32s, Int64s, narrow
@@ -25,9 +24,6 @@ Spans = tuple[Int64s, Int64s]
 
 MOST_WORK = 1 << 24
 """Comparisons that one row may take: rows that need more are refused, since a request must not stop a replica."""
-
-MOST_SHARED_WORK = 1 << 31
-"""Comparisons that all items of a request may take in a map of their user, some seconds of a worker."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,19 +141,10 @@ def _find_integers(keys: Int64s, begins: Int64s, ends_at: Int64s, wanted: Int64s
     return out
 
 
-def refuse_work(judge: Judge, one: Int64s, other: Int64s) -> None:
-    """Mark the rows in which comparing all with all, of two lists by their offsets, would take too long."""
-    judge.rows(np.diff(one) * np.diff(other) > MOST_WORK, "too_many_values")
-
-
-def refuse_shared(name: str, work: Int64s, owners: Int64s | None) -> None:
-    """Raise RepeatError where rows that share the map `name` need too many comparisons, by row, together.
-
-    Maps of their own are bounded by the size of a request; one of a user costs again for every item.
-    """
-    total = int(np.minimum(work, MOST_WORK).sum())
-    if owners is not None and total > MOST_SHARED_WORK:
-        raise RepeatError(name, f"takes {total} comparisons, at most {MOST_SHARED_WORK} are made for {len(work)} rows")
+def refuse_work(judge: Judge, work: Int64s | Float64s) -> None:
+    """Mark the rows that take too many comparisons, of `work` by row; RepeatError where all of a request's do."""
+    judge.rows(work > MOST_WORK, "too_many_values")
+    judge.spend(np.minimum(work, MOST_WORK))
 
 
 def spans_of(offsets: Int64s, owners: Int64s | None) -> Spans:

@@ -47,7 +47,7 @@ class SequenceGenerator:
         if faults is not None and getattr(self.inner, "any_text", False) and self.cutting.is_of_text(columns):
             return Steps(Sparse(NO_IDS), NO_STEPS)
         stepped = self.cutting.cut(columns, faults)
-        found = None if faults is None else Faults(stepped.columns.count)
+        found = None if faults is None else Faults(stepped.columns.count, faults.spend)
         made = self.inner.generate(stepped.columns, found)
         if faults is not None and found:
             stepped.blame(self.feature.name, found.errors(), faults)

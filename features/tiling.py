@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from features.assemble import Groups
 from features.batch import Batch
+from features.budget import Budget
 from features.columns import Column, Columns, Nested
 from features.counts import Counts
 from features.errors import RepeatError
@@ -131,21 +132,22 @@ class Tiled:
 
     def validate(self) -> RowErrors:
         """The rows of items that cannot be used, all of them where their user's cannot."""
-        sides, faults = self._sides, Faults(self._users.count)
+        budget = Budget(rows=self._items.count)
+        sides, faults = self._sides, Faults(self._users.count, budget.spend)
         sides.graph.validate(self._users, unchecked(sides.user, self._users) | sides.user_stubs, faults, sides.counts)
         bad = faults.errors()
         if not bad:
-            return self._validate_items()
+            return self._validate_items(budget)
         found, good = Faults(self._items.count), ~bad.bad
         if good.any():
             kept = good[self._owners]
             rest = Tiled(sides, self._users.rows.filter(good), self._items.rows.filter(kept))
-            found.merge(moved(rest._validate_items(), np.flatnonzero(kept), self._items.count))
+            found.merge(moved(rest._validate_items(budget), np.flatnonzero(kept), self._items.count))
         found.merge(_spread(bad, self._tile))
         return found.errors()
 
-    def _validate_items(self) -> RowErrors:
-        sides, faults = self._sides, Faults(self._items.count)
+    def _validate_items(self, budget: Budget) -> RowErrors:
+        sides, faults = self._sides, Faults(self._items.count, budget.spend)
         given = self._shared(sides.graph.run(self._users, sides.shared))
         wanted = unchecked(sides.items, self._items) | sides.item_stubs
         sides.graph.validate(self._items, wanted, faults, sides.counts, given)

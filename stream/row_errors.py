@@ -13,6 +13,9 @@ BoolArray = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.int64]
 
 
+Spend = Callable[[str, int], None]
+"""Takes a column's name and comparisons; raises where all rows together cost too much."""
+
 DETAIL_CHARACTERS = 500
 
 
@@ -58,8 +61,10 @@ class Faults:
     ('missing_column', 'null_label', 'missing_column')
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, spend: Spend | None = None) -> None:
+        """`spend` counts what looking at the rows costs, where that is bounded for all of them together."""
         self._count = count
+        self.spend = spend
         self._found: dict[int, tuple[str, str]] = {}
 
     def __bool__(self) -> bool:

@@ -10,6 +10,7 @@ import torch
 from torchrec import KeyedJaggedTensor, KeyedTensor
 
 from features import Batch
+from features.budget import Budget
 from features.errors import RepeatError
 from features.tiling import USER
 from publisher.errors import Reason, VersionError
@@ -125,11 +126,12 @@ class Side:
     def batch(self, items: pa.RecordBatch, user: pa.RecordBatch | None) -> Batch:
         """What rows of a request become; RequestError names the first bad one and its feature."""
         features = self.contract.features
-        if user is None:
-            _refuse(features.validate(items, serving=True))
-            return features.parse(items, labels=False)
-        tiled = features.tiled(user, items)
         try:
+            if user is None:
+                spend = Budget(rows=items.num_rows).spend
+                _refuse(features.validate(items, serving=True, spend=spend))
+                return features.parse(items, labels=False)
+            tiled = features.tiled(user, items)
             _refuse(tiled.validate())
             return tiled.parse()
         except RepeatError as error:

@@ -94,7 +94,7 @@ def to_rows(inputs: Mapping[str, Tensor], columns: Iterable[InputColumn], max_ro
 
 
 def too_large(error: RepeatError) -> RequestError:
-    """The error of a request whose user's row is too much for its items."""
+    """The error of a request that is too much, its user's row beside its items or all its rows together."""
     return RequestError(413, f"input {error}", error.column)
 
 

@@ -198,6 +198,28 @@ def test_map_of_a_user_that_is_too_much_work_for_its_items_is_refused(served: Ru
     assert ask(served, GOOD | large).shape == (3,)
 
 
+def test_rows_that_are_too_much_work_together_are_refused(served: Running) -> None:
+    # Each row is within its own limits: 100 x 100 products, and so many in each step.
+    rows = 1_000
+    many = {name: array[:rows] for name, array in MANY.items() if not name.startswith(("tags", "rates", "user"))}
+    crossed = many | {
+        "user": GOOD["user"], "tags.values": np.array([], TEXT), "tags.lengths": np.zeros(rows, np.int32),
+        "rates.keys": GOOD["rates.keys"], "rates.values": GOOD["rates.values"], "rates.lengths": GOOD["rates.lengths"],
+        "factor": text("\x1d".join(map(str, range(100)))),
+        "key": np.array(["\x1d".join(map(str, range(100)))] * rows, TEXT),
+    }  # fmt: skip
+    with pytest.raises(
+        InferenceServerException, match="'factor' takes .* comparisons, .* for all of 1000 rows"
+    ) as told:
+        ask(served, crossed)
+    assert told.value.status() == "413"
+    # As many rows of the user's as of items are no less work.
+    with pytest.raises(InferenceServerException, match="'factor' takes .* comparisons, .* for all of 1000 rows") as told:
+        ask(served, crossed | {"user": np.ones(rows, np.int64)})
+    assert told.value.status() == "413"
+    assert ask(served, crossed | {"key": np.array(["a"] * rows, TEXT)}).shape == (rows,)
+
+
 def test_good_input_is_answered_alike_in_every_form(served: Running) -> None:
     once = ask(served, GOOD)
     assert np.array_equal(ask(served, GOOD, binary=False), once)
