@@ -117,7 +117,8 @@ def _take_parameters(
             if found.shape != tuple(value.shape):
                 raise RestoreError(
                     f"dense parameter {name} has shape {tuple(value.shape)}, the checkpoint's {names.theirs(name)} has "
-                    f"{found.shape}; map another name to it with fine_tune_ckpt_param_map"
+                    f"{found.shape}; in the file of fine_tune_ckpt_param_map write another name for it, or, to let it "
+                    "begin afresh, one that is not there"
                 )
             value.copy_(torch.from_numpy(found.copy()))
             taken.append(name)

@@ -76,7 +76,10 @@ def check_fits(commit: Commit, learner: Learner, explain: Callable[[str], str] =
             f"was trained on features with digest {commit.features[:12]}, this configuration has {learner.digest[:12]}"
         )
         differ = told or "hash, vocabulary, boundaries or defaults differ"
-    raise RestoreError(f"commit {commit.seq} {what}: {differ}; undo that or use a new model_dir")
+    raise RestoreError(
+        f"commit {commit.seq} {what}: {differ}; undo that, or use a new model_dir and "
+        "name this one as its fine_tune_checkpoint"
+    )
 
 
 def _progress(restored: Restored, workers: Workers) -> Progress:
