@@ -27,14 +27,13 @@ class Machine:
     @classmethod
     def found(cls) -> "Machine":
         """This machine."""
+        built, gpus = torch.version.cuda is not None, torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if not gpus:
+            return cls(built=built)
+        # Importing it takes a second, and where there is no GPU it matters to nobody.
         import fbgemm_gpu
 
-        return cls(
-            gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
-            built=torch.version.cuda is not None,
-            kernels=fbgemm_gpu.__variant__,
-            nccl=dist.is_nccl_available(),
-        )
+        return cls(gpus=gpus, built=built, kernels=fbgemm_gpu.__variant__, nccl=dist.is_nccl_available())
 
     @property
     def lacking(self) -> str:
