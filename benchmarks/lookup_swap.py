@@ -153,7 +153,9 @@ class Versions:
             )
             for table, ids in zip(self.contract.tables, picked, strict=True)
         ]
-        blobs = tuple(self._put(f"rows/{number}-{i}.parquet", part) for i, part in enumerate(encode_rows(parts)))
+        blobs = tuple(
+            self._put(f"rows/{number}-{i}.parquet", part) for i, part in enumerate(map(b"".join, encode_rows(parts)))
+        )
         state = {name: value.detach().numpy() for name, value in self.module.named_parameters()}
         dense = self._put(f"dense/{number}.safetensors", save({**state, "number": np.array([number], np.float32)}))
         self.last = self._next(number, blobs, dense)

@@ -51,13 +51,13 @@ def stream_piece(state: commit_pb2.StreamState) -> Piece:
     return _plain(Role.STREAM, state.SerializeToString(deterministic=True))
 
 
-def assemble(pieces: Sequence[Piece]) -> tuple[bytes, tuple[Part, ...]]:
-    """The bytes of a blob and where its parts lie."""
+def assemble(pieces: Sequence[Piece]) -> tuple[Sequence[bytes | memoryview], tuple[Part, ...]]:
+    """The bytes of a blob, in pieces, and where its parts lie."""
     parts, offset = [], 0
     for piece in pieces:
         parts.append(replace(piece.part, offset=offset))
         offset += piece.part.bytes
-    return b"".join(buffer for piece in pieces for buffer in piece.data), tuple(parts)
+    return [buffer for piece in pieces for buffer in piece.data], tuple(parts)
 
 
 def read_part(store: Store, blob: BlobRef, part: Part) -> bytes:

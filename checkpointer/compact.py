@@ -13,7 +13,7 @@ from checkpointer.errors import ChainError, ExistsError, Flaw
 from checkpointer.restore import Plan, Restored, plan, read_plan
 from checkpointer.rows import TableRows
 from checkpointer.seen import prune_seen
-from checkpointer.store import Store
+from checkpointer.store import Content, Store, size_of
 from checkpointer.writer import put_blob
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def remove_unfinished(store: Store) -> None:
                 store.delete(entry.path)
 
 
-def blob_batches(tables: Iterable[TableRows], last: Iterable[Piece]) -> Iterator[tuple[bytes, BlobRef]]:
+def blob_batches(tables: Iterable[TableRows], last: Iterable[Piece]) -> Iterator[tuple[Content, BlobRef]]:
     """Pieces of tables, then `last`, in blobs of bounded size; the paths of the blobs are only names yet."""
     batch: list[Piece] = []
     for rows in tables:
@@ -91,10 +91,10 @@ def blob_batches(tables: Iterable[TableRows], last: Iterable[Piece]) -> Iterator
     yield _blob([*batch, *last])
 
 
-def _blob(batch: list[Piece]) -> tuple[bytes, BlobRef]:
+def _blob(batch: list[Piece]) -> tuple[Content, BlobRef]:
     data, parts = blobs.assemble(batch)
     name = sha256("".join(part.sha256 for part in parts).encode())[:16]
-    return data, BlobRef(path=name, bytes=len(data), rank=0, parts=parts)
+    return data, BlobRef(path=name, bytes=size_of(data), rank=0, parts=parts)
 
 
 def _write(store: Store, state: Restored) -> tuple[tuple[BlobRef, ...], TablesDigest]:

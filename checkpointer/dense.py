@@ -9,18 +9,18 @@ from checkpointer.errors import ChainError, Flaw, InvalidRowsError
 from checkpointer.rows import Column
 
 _NAMES = {
-    "bool": "BOOL",
-    "int8": "I8",
-    "int16": "I16",
-    "int32": "I32",
-    "int64": "I64",
-    "uint8": "U8",
-    "uint16": "U16",
-    "uint32": "U32",
-    "uint64": "U64",
-    "float16": "F16",
-    "float32": "F32",
-    "float64": "F64",
+    "|b1": "BOOL",
+    "|i1": "I8",
+    "<i2": "I16",
+    "<i4": "I32",
+    "<i8": "I64",
+    "|u1": "U8",
+    "<u2": "U16",
+    "<u4": "U32",
+    "<u8": "U64",
+    "<f2": "F16",
+    "<f4": "F32",
+    "<f8": "F64",
 }
 _TYPES = {name: np.dtype(dtype) for dtype, name in _NAMES.items()}
 
@@ -41,11 +41,11 @@ def to_buffers(arrays: Mapping[str, Column]) -> list[bytes | memoryview]:
     end = 0
     for name in sorted(arrays):
         array = arrays[name]
-        if array.dtype.name not in _NAMES or array.dtype.byteorder == ">" or name == "__metadata__":
+        if array.dtype.str not in _NAMES or name == "__metadata__":
             raise InvalidRowsError(f"dense array {name!r}: cannot store type {array.dtype}")
         bodies.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         start, end = end, end + array.nbytes
-        header[name] = {"dtype": _NAMES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+        header[name] = {"dtype": _NAMES[array.dtype.str], "shape": list(array.shape), "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return [len(text).to_bytes(8, "little") + text, *bodies]

@@ -1,11 +1,11 @@
 """A `Store` in a local directory: link(2) for put-if-absent, flock and rename for compare-and-swap, fsync for both."""
 
 import fcntl
-import itertools
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count, islice
 from pathlib import Path
 from threading import Lock
 
@@ -18,12 +18,14 @@ from checkpointer.errors import (
     StoreError,
 )
 from checkpointer.faults import NO_FAULTS, FaultPoints
-from checkpointer.store import Entry, check_path
+from checkpointer.store import Content, Entry, check_path, size_of
 
 TEMPORARY = ".tmp-"
 LOCK_FILE = ".swap.lock"
 # The newest objects, which their readers follow within a second or two.
 CACHED_BYTES = 64 << 20
+# IOV_MAX of Linux.
+_MOST_PIECES = 1024
 
 
 class Cached:
@@ -73,7 +75,7 @@ class LocalStore:
         self.root = Path(root)
         self.url = str(self.root)
         self._faults = faults
-        self._serial = itertools.count()
+        self._serial = count()
         self._known: set[Path] = set()
         self._cached = Cached(cached_bytes)
 
@@ -81,7 +83,7 @@ class LocalStore:
         """Read bytes."""
         check_path(path)
         try:
-            with open(self.root / path, "rb", buffering=0) as file:
+            with open(f"{self.url}/{path}", "rb", buffering=0) as file:
                 return _read(file.fileno(), offset, length)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise NotFoundError(f"nothing lies under {path} in {self.url}") from None
@@ -97,11 +99,11 @@ class LocalStore:
         """Name the folders below a folder."""
         return [f"{prefix}/{name}" for name in self._names(prefix, folders=True)]
 
-    def put_if_absent(self, path: str, data: bytes, *, point: str = "") -> None:
+    def put_if_absent(self, path: str, data: Content, *, point: str = "") -> None:
         """Write, fsync, link, fsync the directory."""
         check_path(path)
         final = self.root / path
-        self._cached.make_room(len(data))
+        self._cached.make_room(size_of(data))
         with self._staged(final, data, point, sync=True) as staged:
             try:
                 # link() fails if the name exists; rename() would silently replace it.
@@ -112,7 +114,7 @@ class LocalStore:
                 raise ExistsError(f"{path} is taken in {self.url}") from None
             except OSError as error:
                 raise NotStoredError(f"linking {path} in {self.url} failed: {_reason(error)}") from error
-        self._cached.add(final, len(data))
+        self._cached.add(final, size_of(data))
         self._settle(final, point)
 
     def compare_and_swap(self, path: str, old: bytes | None, new: bytes, *, point: str = "") -> None:
@@ -163,7 +165,7 @@ class LocalStore:
                 self._known.discard(self.root / folder)
 
     @contextmanager
-    def _staged(self, final: Path, data: bytes, point: str, *, sync: bool) -> Iterator[Path]:
+    def _staged(self, final: Path, data: Content, point: str, *, sync: bool) -> Iterator[Path]:
         """A temporary file beside `final` that holds `data`; it is removed whatever happens, if the process lives."""
         staged = final.parent / f"{TEMPORARY}{os.getpid()}-{id(self):x}-{next(self._serial)}"
         self._make_directory(final.parent)
@@ -183,12 +185,10 @@ class LocalStore:
             with suppress(OSError):
                 staged.unlink()
 
-    def _write(self, staged: Path, data: bytes, point: str, *, sync: bool) -> None:
+    def _write(self, staged: Path, data: Content, point: str, *, sync: bool) -> None:
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
+            _write_all(descriptor, [data] if isinstance(data, bytes) else data)
             self._reached(point, "written")
             if sync:
                 os.fsync(descriptor)
@@ -266,6 +266,16 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # a link that leads nowhere: who reads it is told, and the others are listed
+
+
+def _write_all(descriptor: int, pieces: Sequence[bytes | memoryview]) -> None:
+    left = deque(memoryview(piece) for piece in pieces if len(piece))
+    while left:
+        written = os.writev(descriptor, list(islice(left, _MOST_PIECES)))
+        while left and written >= len(left[0]):
+            written -= len(left.popleft())
+        if written:
+            left[0] = left[0][written:]
 
 
 def _rename(staged: Path, final: Path, url: str) -> None:

@@ -5,7 +5,7 @@ from threading import Lock
 
 from checkpointer.errors import ConflictError, ExistsError, NotFoundError
 from checkpointer.faults import NO_FAULTS, FaultPoints
-from checkpointer.store import Entry, check_path
+from checkpointer.store import Content, Entry, check_path, joined
 
 
 class MemoryStore:
@@ -45,14 +45,14 @@ class MemoryStore:
             tails = (path[len(prefix) + 1 :] for path in self._objects if path.startswith(prefix + "/"))
             return sorted({f"{prefix}/{tail.split('/')[0]}" for tail in tails if "/" in tail})
 
-    def put_if_absent(self, path: str, data: bytes, *, point: str = "") -> None:
+    def put_if_absent(self, path: str, data: Content, *, point: str = "") -> None:
         """Store what is not there yet."""
         check_path(path)
         self._reached(point, "written")
         with self._lock:
             if path in self._objects:
                 raise ExistsError(f"{path} is taken in {self.url}")
-            self._objects[path] = bytes(data)
+            self._objects[path] = joined(data)
         self._reached(point, "linked")
 
     def compare_and_swap(self, path: str, old: bytes | None, new: bytes, *, point: str = "") -> None:

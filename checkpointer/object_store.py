@@ -11,7 +11,7 @@ from obstore.store import S3Store
 
 from checkpointer.errors import ConflictError, ExistsError, NotFoundError, OutcomeUnknownError, StoreError
 from checkpointer.faults import NO_FAULTS, FaultPoints
-from checkpointer.store import Entry, check_path
+from checkpointer.store import Content, Entry, check_path, joined
 
 if TYPE_CHECKING:
     from obstore import GetResult, UpdateVersion
@@ -53,12 +53,12 @@ class ObjectStore:
         result = self._call(prefix, "listing", lambda: obstore.list_with_delimiter(self._objects, prefix + "/"))
         return sorted(result["common_prefixes"])
 
-    def put_if_absent(self, path: str, data: bytes, *, point: str = "") -> None:
+    def put_if_absent(self, path: str, data: Content, *, point: str = "") -> None:
         """Store what is not there yet."""
         check_path(path)
         self._reached(point, "written")
         try:
-            obstore.put(self._objects, path, data, mode="create", use_multipart=False)
+            obstore.put(self._objects, path, joined(data), mode="create", use_multipart=False)
         except AlreadyExistsError:
             raise ExistsError(f"{path} is taken in {self.url}") from None
         except BaseError as error:

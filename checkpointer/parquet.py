@@ -42,17 +42,17 @@ def _integer(converted: int, bits: int, *, signed: bool) -> bytes:
 
 
 _KINDS = {
-    "int8": _Kind(_INT32, "<i4", annotation=_integer(15, 8, signed=True)),
-    "int16": _Kind(_INT32, "<i4", annotation=_integer(16, 16, signed=True)),
-    "int32": _Kind(_INT32, "<i4"),
-    "int64": _Kind(_INT64, "<i8", _DELTA),
-    "uint8": _Kind(_INT32, "<i4", annotation=_integer(11, 8, signed=False)),
-    "uint16": _Kind(_INT32, "<i4", annotation=_integer(12, 16, signed=False)),
-    "uint32": _Kind(_INT32, "<u4", annotation=_integer(13, 32, signed=False)),
-    "uint64": _Kind(_INT64, "<u8", _DELTA, annotation=_integer(14, 64, signed=False)),
-    "float16": _Kind(_FIXED, "<f2", width=2, annotation=b"\x6c\xfc\x00\x00"),
-    "float32": _Kind(_FLOAT, "<f4"),
-    "float64": _Kind(_DOUBLE, "<f8"),
+    "|i1": _Kind(_INT32, "<i4", annotation=_integer(15, 8, signed=True)),
+    "<i2": _Kind(_INT32, "<i4", annotation=_integer(16, 16, signed=True)),
+    "<i4": _Kind(_INT32, "<i4"),
+    "<i8": _Kind(_INT64, "<i8", _DELTA),
+    "|u1": _Kind(_INT32, "<i4", annotation=_integer(11, 8, signed=False)),
+    "<u2": _Kind(_INT32, "<i4", annotation=_integer(12, 16, signed=False)),
+    "<u4": _Kind(_INT32, "<u4", annotation=_integer(13, 32, signed=False)),
+    "<u8": _Kind(_INT64, "<u8", _DELTA, annotation=_integer(14, 64, signed=False)),
+    "<f2": _Kind(_FIXED, "<f2", width=2, annotation=b"\x6c\xfc\x00\x00"),
+    "<f4": _Kind(_FLOAT, "<f4"),
+    "<f8": _Kind(_DOUBLE, "<f8"),
 }
 
 
@@ -92,7 +92,7 @@ def encode(columns: Mapping[str, Array], metadata: Mapping[str, str]) -> list[Bu
 
 def _kind(column: Array) -> _Kind:
     if column.ndim == 1:
-        return _KINDS[column.dtype.name]
+        return _KINDS[column.dtype.str]
     width = column.dtype.itemsize * column.shape[1]
     return _Kind(physical=_FIXED, stored=column.dtype.str, width=width)
 

@@ -5,9 +5,12 @@ Paths are relative, with `/` between their parts. Every implementation passes te
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from checkpointer.errors import StoreError
+
+Content: TypeAlias = "bytes | Sequence[bytes | memoryview]"
+"""What an object holds, in one piece or in several (of single bytes), which need not be copied together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,7 +34,7 @@ class Store(Protocol):
     def folders(self, prefix: str) -> Sequence[str]:
         """The folders directly below the folder `prefix`, as paths, ascending; empty ones may or may not be named."""
 
-    def put_if_absent(self, path: str, data: bytes, *, point: str = "") -> None:
+    def put_if_absent(self, path: str, data: Content, *, point: str = "") -> None:
         """Make `data` durable and visible at once. Raises ExistsError, NotStoredError, OutcomeUnknownError.
 
         What ExistsError speaks of is durable.
@@ -48,6 +51,20 @@ class Store(Protocol):
 
     def tidy(self, prefix: str, *, older_ms: int) -> None:
         """Remove what crashed writers left in a folder, so much older than its latest change, and empty subfolders."""
+
+
+def joined(data: Content) -> bytes:
+    """The same in one piece."""
+    return data if isinstance(data, bytes) else b"".join(data)
+
+
+def size_of(data: Content) -> int:
+    """How many bytes that is.
+
+    >>> size_of(b"abc"), size_of([b"ab", memoryview(b"c")])
+    (3, 3)
+    """
+    return len(data) if isinstance(data, bytes) else sum(map(len, data))
 
 
 def check_path(path: str) -> None:

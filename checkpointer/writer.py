@@ -21,7 +21,7 @@ from checkpointer.errors import (
 )
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from checkpointer.rows import Column, TableRows
-from checkpointer.store import Store
+from checkpointer.store import Content, Store, joined, size_of
 from protos.commit_pb2 import StreamState
 
 logger = logging.getLogger(__name__)
@@ -69,15 +69,15 @@ def stage(
     name = sha256("".join(part.sha256 for part in parts).encode())[:16]
     path = f"{blob_folder(seq)}/{seq:020d}-r{rank}-{name}.blob"
     put_blob(store, path, data, "commit.blob")
-    return (BlobRef(path=path, bytes=len(data), rank=rank, parts=parts),)
+    return (BlobRef(path=path, bytes=size_of(data), rank=rank, parts=parts),)
 
 
-def put_blob(store: Store, path: str, data: bytes, point: str) -> None:
+def put_blob(store: Store, path: str, data: Content, point: str) -> None:
     """Store a blob under a name made from its content; the same blob may be there from before a crash."""
     try:
         store.put_if_absent(path, data, point=point)
     except ExistsError:
-        if store.get(path) != data:
+        if store.get(path) != joined(data):
             raise NotCommittedError(f"{path} in {store.url} is there with other content; delete it") from None
     except StoreError as error:
         # Even if the blob is there: without a manifest it is nothing.

@@ -1,25 +1,24 @@
 """Writing files whose names say what is in them, so that writing them again changes nothing."""
 
-import hashlib
-
+from checkpointer.canonical import sha256
 from checkpointer.errors import ExistsError
-from checkpointer.store import Store
+from checkpointer.store import Content, Store, joined, size_of
 from publisher.errors import Reason, VersionError
 from publisher.manifest import Blob
 
 
-def put(store: Store, stem: str, suffix: str, payload: bytes, *, point: str) -> Blob:
+def put(store: Store, stem: str, suffix: str, payload: Content, *, point: str) -> Blob:
     """Store a payload under a name made from its digest."""
-    digest = hashlib.sha256(payload).hexdigest()
+    digest = sha256(*([payload] if isinstance(payload, bytes) else payload))
     path = f"{stem}{digest[:16]}{suffix}"
-    if not put_once(store, path, payload, point=point) and store.get(path) != payload:
+    if not put_once(store, path, payload, point=point) and store.get(path) != joined(payload):
         raise VersionError(
             Reason.CORRUPT, f"{path} in {store.url} is there with other bytes than its name says: delete it"
         )
-    return Blob(path=path, size=len(payload), digest=digest)
+    return Blob(path=path, size=size_of(payload), digest=digest)
 
 
-def put_once(store: Store, path: str, payload: bytes, *, point: str) -> bool:
+def put_once(store: Store, path: str, payload: Content, *, point: str) -> bool:
     """Store a payload unless the name is taken; say whether it was free."""
     try:
         store.put_if_absent(path, payload, point=point)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 
 from publisher.errors import NewerFormatError, Reason, VersionError
 from publisher.fields import Fields, canonical
@@ -28,7 +28,15 @@ _PIN_REMEDY = "headrace rollback MODEL_DIR SEQ writes it anew, headrace publish 
 
 def encode_version(version: ServingVersion, signer: Signer | None) -> bytes:
     """Serialize a manifest, signed where there is a signer."""
-    return _signed({"format": FORMAT, **asdict(version)}, signer)
+    body = {field.name: _plain(getattr(version, field.name)) for field in fields(version)}
+    return _signed({"format": FORMAT, **body}, signer)
+
+
+def _plain(value: object) -> object:
+    """As `asdict`, which copies every string too: a manifest holds hundreds of deltas."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def decode_version(payload: bytes, what: str, verifier: Verifier | None) -> ServingVersion:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkpointer.parquet import Buffer
 from checkpointer.store import Store
 from publisher.errors import Reason, VersionError
 from publisher.manifest import Blob, Table
@@ -59,13 +60,13 @@ class RowBlock:
         return self.ids.nbytes + self.rows.nbytes + self.kept.nbytes
 
 
-def encode_rows(parts: Iterable[ServingRows]) -> list[bytes]:
-    """Write the parts as one Parquet file for each row width; tables keep the order given."""
+def encode_rows(parts: Iterable[ServingRows]) -> list[list[Buffer]]:
+    """The parts as one Parquet file for each row width, in pieces; tables keep the order given."""
     by_width: defaultdict[int, list[ServingRows]] = defaultdict(list)
     for part in parts:
         if len(part):
             by_width[part.rows.shape[1]].append(part)
-    return [b"".join(encode([_segment(part) for part in by_width[width]], width)) for width in sorted(by_width)]
+    return [encode([_segment(part) for part in by_width[width]], width) for width in sorted(by_width)]
 
 
 def decode_rows(payload: bytes, what: str, tables: Mapping[str, Table]) -> Iterator[ServingRows]:

@@ -162,7 +162,7 @@ class VersionWriter:
         return found
 
     def _dense(self, seq: int, arrays: Mapping[str, Column]) -> Blob:
-        payload = dense_codec.to_bytes(arrays)
+        payload = dense_codec.to_buffers(arrays)
         return put(self._store, f"dense/{seq:020d}-", ".safetensors", payload, point="publish.dense")
 
 

@@ -28,7 +28,9 @@ def parts(draw: st.DrawFn) -> list[ServingRows]:
 @given(parts())
 def test_rows_round_trip(written):
     tables = {part.table: Table(name=part.table, kind="zch", dim=1) for part in written}
-    read = {part.table: part for payload in encode_rows(written) for part in decode_rows(payload, "x", tables)}
+    read = {
+        part.table: part for payload in encode_rows(written) for part in decode_rows(b"".join(payload), "x", tables)
+    }
     assert read.keys() == {part.table for part in written if len(part)}
     for part in written:
         if len(part):

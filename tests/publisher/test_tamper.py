@@ -186,7 +186,7 @@ def rows(table: str = "user", ids=(1, 2), deleted=()) -> bytes:
         rows=np.zeros((len(ids), 8), np.uint8),
         deleted=np.array(deleted, np.int64),
     )
-    return encode_rows([part])[0]
+    return b"".join(encode_rows([part])[0])
 
 
 def test_rows_of_an_unknown_table_are_refused():

@@ -124,7 +124,7 @@ class VersionWriter:
             )
             for table, change in changes.items()
         ]
-        return tuple(self._put(folder, payload, "parquet") for payload in encode_rows(parts))
+        return tuple(self._put(folder, payload, "parquet") for payload in map(b"".join, encode_rows(parts)))
 
     def write(self, number: int, changes: Mapping[str, Change] = {}, *, rebase: bool = False) -> ServingVersion:  # noqa: B006
         """Write version `number`; the pointer stays."""
