@@ -214,7 +214,9 @@ def test_rows_that_are_too_much_work_together_are_refused(served: Running) -> No
         ask(served, crossed)
     assert told.value.status() == "413"
     # As many rows of the user's as of items are no less work.
-    with pytest.raises(InferenceServerException, match="'factor' takes .* comparisons, .* for all of 1000 rows") as told:
+    with pytest.raises(
+        InferenceServerException, match="'factor' takes .* comparisons, .* for all of 1000 rows"
+    ) as told:
         ask(served, crossed | {"user": np.ones(rows, np.int64)})
     assert told.value.status() == "413"
     assert ask(served, crossed | {"key": np.array(["a"] * rows, TEXT)}).shape == (rows,)
