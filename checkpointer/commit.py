@@ -181,6 +181,11 @@ class Commit:
         """The size of its blobs."""
         return sum(blob.bytes for blob in self.blobs)
 
+    @property
+    def grown_bytes(self) -> int:
+        """What a restore of a later commit reads of it: all but the dense parts."""
+        return sum(part.bytes for blob in self.blobs for part in blob.parts if part.role is not Role.DENSE)
+
     def parts(self, *roles: Role) -> Iterable[tuple[BlobRef, Part]]:
         """Its parts of these roles, by rank, then in the order they were written."""
         return ((blob, part) for blob in self.blobs for part in blob.parts if part.role in roles)

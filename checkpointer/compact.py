@@ -19,7 +19,6 @@ from checkpointer.writer import put_blob
 logger = logging.getLogger(__name__)
 
 BLOB_BYTES = 64 << 20
-_LEAST_COMMITS = 16
 
 
 def compact(store: Store, seq: int | None = None, *, seen_window_ms: int | None = None) -> Base:
@@ -58,16 +57,6 @@ def prove(store: Store, base: Base) -> None:
         raise ChainError(
             Flaw.ALTERED, base_path(base.seq), f"its rows have digest {found}, it was made with {base.logical}"
         )
-
-
-def base_needed(steps: Plan, after_commits: int, after_ratio: float) -> bool:
-    """Whether so many deltas, or so many bytes of them, lie above the newest base that a new one pays."""
-    if steps.base is None:
-        return True
-    deltas = len(steps.commits)
-    # A tiny state would be compacted at every commit by bytes alone.
-    enough = deltas >= min(_LEAST_COMMITS, after_commits)
-    return deltas >= after_commits or (enough and steps.delta_bytes >= after_ratio * steps.base.bytes)
 
 
 def remove_unfinished(store: Store) -> None:

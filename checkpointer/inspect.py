@@ -151,7 +151,7 @@ def status(store: Store) -> LogStatus | None:
         commits=len(seqs),
         newest_base=steps.base.seq if steps.base else steps.commits[0].seq,
         deltas_since_base=len(steps.commits) - (0 if steps.base else 1),
-        restore_bytes=(steps.base.bytes if steps.base else 0) + sum(commit.bytes for commit in steps.commits),
+        restore_bytes=steps.read_bytes,
         figures=head.figures,
         counters=merged_counters(log.stream(head)),
     )

@@ -21,6 +21,7 @@ from protos.commit_pb2 import StreamState
 
 ROWS_AT_ONCE = 262_144
 TABLES_AHEAD, PARTS_AHEAD = 4, 2
+_GROWING = (Role.ROWS, Role.DELETED, Role.STREAM)
 
 _Asked = TypeVar("_Asked")
 _Made = TypeVar("_Made")
@@ -56,9 +57,17 @@ class Plan:
         return self.base.commit
 
     @property
-    def delta_bytes(self) -> int:
-        """Bytes of the commits on top of the base."""
-        return sum(commit.bytes for commit in self.commits if commit.kind is Kind.DELTA)
+    def grown_bytes(self) -> int:
+        """What is read of the commits on top of the base beside the newest dense part, which takes the base's place."""
+        return sum(commit.grown_bytes for commit in self.commits if commit.kind is Kind.DELTA)
+
+    @property
+    def read_bytes(self) -> int:
+        """What a restore reads of blobs."""
+        newest = self.base if self.base and not self.commits else self.target
+        dense = sum(part.bytes for _, part in newest.parts(Role.DENSE))
+        rows = sum(part.bytes for _, part in self.base.parts(*_GROWING)) if self.base else 0
+        return dense + rows + sum(commit.grown_bytes for commit in self.commits)
 
 
 def restore(store: Store, seq: int | None) -> Restored:

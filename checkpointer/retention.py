@@ -9,7 +9,8 @@ from pathlib import Path
 from checkpointer import chain
 from checkpointer.bases import Base, list_bases, read_base
 from checkpointer.commit import BASES, LOG, base_path, log_path
-from checkpointer.compact import base_needed, compact, remove_unfinished
+from checkpointer.compact import compact, remove_unfinished
+from checkpointer.due import LEAST_BYTES, DueOptions, base_needed
 from checkpointer.epoch import change_claims
 from checkpointer.evidence import staged_under
 from checkpointer.faults import NO_FAULTS, FaultPoints
@@ -32,7 +33,8 @@ class RetentionOptions:
     """When to compact and what to keep."""
 
     compact_after_commits: int = 240
-    compact_after_bytes_ratio: float = 1.0
+    compact_after_bytes_ratio: float = 0.25
+    compact_least_bytes: int = LEAST_BYTES
     keep_bases: int = 2
     keep_log_ms: int = 86_400_000
     keep_marked: int = _MARKED  # newest commits marked by save_checkpoints_*, each as a base of its own
@@ -79,7 +81,12 @@ def compact_if_due(store: Store, options: RetentionOptions) -> None:
     for commit in steps.commits:
         if commit.kept:
             compact(store, commit.seq, seen_window_ms=options.seen_window_ms)
-    if base_needed(steps, options.compact_after_commits, options.compact_after_bytes_ratio):
+    due = DueOptions(
+        after_commits=options.compact_after_commits,
+        after_ratio=options.compact_after_bytes_ratio,
+        least_bytes=options.compact_least_bytes,
+    )
+    if base_needed(steps, due):
         compact(store, steps.target.seq, seen_window_ms=options.seen_window_ms)
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class CheckpointConfig(_message.Message):
-    __slots__ = ("commit_interval_ms", "commit_interval_steps", "compact_after_commits", "compact_after_bytes_ratio", "keep_bases", "keep_log_ms", "lock_dir", "s3")
+    __slots__ = ("commit_interval_ms", "commit_interval_steps", "compact_after_commits", "compact_after_bytes_ratio", "keep_bases", "keep_log_ms", "lock_dir", "s3", "compact_max_share")
     COMMIT_INTERVAL_MS_FIELD_NUMBER: _ClassVar[int]
     COMMIT_INTERVAL_STEPS_FIELD_NUMBER: _ClassVar[int]
     COMPACT_AFTER_COMMITS_FIELD_NUMBER: _ClassVar[int]
@@ -15,6 +15,7 @@ class CheckpointConfig(_message.Message):
     KEEP_LOG_MS_FIELD_NUMBER: _ClassVar[int]
     LOCK_DIR_FIELD_NUMBER: _ClassVar[int]
     S3_FIELD_NUMBER: _ClassVar[int]
+    COMPACT_MAX_SHARE_FIELD_NUMBER: _ClassVar[int]
     commit_interval_ms: int
     commit_interval_steps: int
     compact_after_commits: int
@@ -23,7 +24,8 @@ class CheckpointConfig(_message.Message):
     keep_log_ms: int
     lock_dir: str
     s3: S3Options
-    def __init__(self, commit_interval_ms: _Optional[int] = ..., commit_interval_steps: _Optional[int] = ..., compact_after_commits: _Optional[int] = ..., compact_after_bytes_ratio: _Optional[float] = ..., keep_bases: _Optional[int] = ..., keep_log_ms: _Optional[int] = ..., lock_dir: _Optional[str] = ..., s3: _Optional[_Union[S3Options, _Mapping]] = ...) -> None: ...
+    compact_max_share: float
+    def __init__(self, commit_interval_ms: _Optional[int] = ..., commit_interval_steps: _Optional[int] = ..., compact_after_commits: _Optional[int] = ..., compact_after_bytes_ratio: _Optional[float] = ..., keep_bases: _Optional[int] = ..., keep_log_ms: _Optional[int] = ..., lock_dir: _Optional[str] = ..., s3: _Optional[_Union[S3Options, _Mapping]] = ..., compact_max_share: _Optional[float] = ...) -> None: ...
 
 class S3Options(_message.Message):
     __slots__ = ("endpoint", "region", "credentials_file", "allow_http")

@@ -29,6 +29,13 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
     if checkpoint.commit_interval_ms == 0 and checkpoint.commit_interval_steps == 0:
         text = "and commit_interval_steps are both 0, so nothing is ever committed; set one of them"
         yield Finding(path="checkpoint_config.commit_interval_ms", text=text)
+    if not 0 < checkpoint.compact_max_share <= 1:
+        text = "is no share of time; write a number above 0, at most 1"
+        yield Finding(path="checkpoint_config.compact_max_share", value=f"{checkpoint.compact_max_share:g}", text=text)
+    if not checkpoint.compact_after_bytes_ratio > 0:
+        text = "must be above 0: deltas over base, at which a new base is written"
+        value = f"{checkpoint.compact_after_bytes_ratio:g}"
+        yield Finding(path="checkpoint_config.compact_after_bytes_ratio", value=value, text=text)
 
 
 def _source(config: EasyRecConfig) -> Iterator[Finding]:

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from checkpointer.commit import Commit
-from checkpointer.compact import base_needed
+from checkpointer.due import CompactionDue
 from checkpointer.errors import ChainError, EncodingError, Flaw
 from checkpointer.log import CommitLog
-from checkpointer.restore import plan
 from checkpointer.rows import Column
 from checkpointer.store import Store
 from publisher.artefacts import Artefacts
@@ -40,7 +39,6 @@ logger = logging.getLogger(__name__)
 
 _POLLS_PER_LOOK = 20
 _SWEEP_EVERY = 8
-_COMPACT_EVERY = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +64,7 @@ class Publisher:
         self._writer = VersionWriter(store, contract, options.encoding, signer=around.signer, clock_ms=around.clock_ms)
         self._retention = Retention(store, options.keep_versions, self._writer.held)
         self._artefacts = Artefacts(store, contract, options.runtime, around.background)
+        self._compaction = CompactionDue(store, options.compaction)
         self._rebased: int | None = None
         self._published = 0
         self._polls = 0
@@ -101,7 +100,7 @@ class Publisher:
             self._pending.settle()
             self._point()
             self._observe(outcome.version, head, time.monotonic() - started)
-            self._tend(outcome.version)
+            self._tend(outcome.version, head)
         else:
             self._refuse(head, outcome)
         self._head = None
@@ -202,7 +201,7 @@ class Publisher:
     def _point(self) -> None:
         """Serve the newest version, unless pinned; also after a crash between its manifest and the swap."""
         self._unserved = True
-        pinned = is_pinned(self._store)
+        pinned = is_pinned(self._store, signer=self._around.signer)
         self._around.metrics.pinned.set(pinned)
         moved = None if pinned or self._last is None else self._advance(self._last)
         self._unserved = pinned
@@ -245,21 +244,22 @@ class Publisher:
             self._around.metrics.children.labels(ended.task, "ok" if ended.ok else "failed").inc()
             if ended.task == "base" and not ended.ok:
                 self._rebased = None
+            if ended.task == "maintain":
+                self._compaction.ended()
             if ended.task == "compile":
                 self._artefacts.compiled(ended.ok)
 
-    def _tend(self, version: ServingVersion) -> None:
+    def _tend(self, version: ServingVersion, head: Commit) -> None:
         """Keep what replicas must read, and what lies in the store, small; none of it is on the way to the pointer."""
         self._rebase(version)
         self._published += 1
         if self._published % _SWEEP_EVERY == 0:
             self._retention.sweep(writing=frozenset({self._rebased or 0}))
-        if self._published % _COMPACT_EVERY == 0 and self._compaction_due():
-            self._around.background.start("maintain")
-
-    def _compaction_due(self) -> bool:
-        options = self._options
-        return base_needed(plan(self._store, None), options.compact_after_commits, options.compact_after_bytes_ratio)
+        # A version of several commits has the last one only at hand: an estimate, which the log settles.
+        covered = head.seq - (version.previous or head.seq - 1)
+        self._compaction.add(covered * head.grown_bytes, commits=covered)
+        if self._compaction.due() and self._around.background.start("maintain"):
+            self._compaction.started()
 
     def _rebase(self, version: ServingVersion) -> None:
         """Have a base written beside, when a cold replica would have too many deltas to read."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from checkpointer.due import DueOptions
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.publish_pb2 import DenseRuntime, RowEncoding
 from publisher.errors import PublisherConfigError
@@ -22,8 +23,7 @@ class PublishOptions:
     rebase_after_deltas: int = 64
     max_pending_bytes: int = 1 << 28
     max_commits_at_once: int = 64
-    compact_after_commits: int = 240
-    compact_after_bytes_ratio: float = 1.0
+    compaction: DueOptions = DueOptions()
 
     def __post_init__(self) -> None:
         if self.keep_versions < 2:
@@ -50,6 +50,5 @@ class PublishOptions:
             signing_key_file=publish.signing_key_file,
             keep_versions=publish.keep_versions,
             rebase_after_deltas=publish.rebase_after_deltas,
-            compact_after_commits=max(1, config.checkpoint_config.compact_after_commits),
-            compact_after_bytes_ratio=config.checkpoint_config.compact_after_bytes_ratio,
+            compaction=DueOptions.from_proto(config.checkpoint_config),
         )

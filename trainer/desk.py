@@ -163,7 +163,7 @@ class CommitDesk:
 
     def _after_durable(self, snapshot: Snapshot, commit: Commit) -> None:
         if self._upkeep is not None:
-            self._upkeep.after_commit(commit.seq, commit.bytes)
+            self._upkeep.after_commit(commit.seq, commit.grown_bytes)
         if self._feed is not None:
             cursors = map(Cursor.from_proto, snapshot.stream.cursors)
             self._feed.acknowledge({cursor.key: cursor for cursor in cursors})

@@ -15,6 +15,7 @@ from types import FrameType, TracebackType
 import torch
 
 from checkpointer import CommitLog, Writer, WriterOptions
+from checkpointer.due import CompactionDue, DueOptions
 from checkpointer.lock import lock_directory
 from checkpointer.open_store import StoreOptions, open_store
 from checkpointer.store import Store
@@ -45,7 +46,7 @@ from trainer.resume import check_fits, resume
 from trainer.standby import stand_by
 from trainer.summaries import Summaries
 from trainer.transfer import open_transfer
-from trainer.upkeep import Upkeep, bytes_due, start_child
+from trainer.upkeep import Upkeep, start_child
 from trainer.workers import Workers, naming_lost_ranks
 
 logger = logging.getLogger(__name__)
@@ -259,7 +260,7 @@ def _open_upkeep(job: Job) -> Upkeep | None:
         lock_directory(options.lock_dir, job.store),
         every=max(1, options.compact_after_commits // 2),
         start=start_child,
-        enough=partial(bytes_due, job.store, options.compact_after_bytes_ratio),
+        due=CompactionDue(job.store, DueOptions.from_proto(options)),
     )
 
 

@@ -5,7 +5,6 @@
 
 import fcntl
 import logging
-import math
 import os
 import subprocess
 import sys
@@ -13,17 +12,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from checkpointer.bases import newest_base
-from checkpointer.errors import CheckpointError, LockedError
+from checkpointer.due import CompactionDue
+from checkpointer.errors import LockedError
 from checkpointer.maintenance import maintain_model
 from checkpointer.open_store import StoreOptions, open_store
-from checkpointer.store import Store
 from protos.load import load_config
 
 logger = logging.getLogger(__name__)
 
 _NICE = 10
-_LOOK_EVERY = 16
 # publisher/lock.py; a publisher that runs does the upkeep itself.
 _PUBLISHER_LOCK = "publisher.lock"
 
@@ -31,8 +28,7 @@ _PUBLISHER_LOCK = "publisher.lock"
 class Upkeep:
     """Start the child every `every` commits, one at a time; never when a publisher holds its lock.
 
-    Also when commits have grown to what makes compaction due by bytes (`enough`, which may read a manifest): large
-    ones make a restore long before there are many of them. The child judges by itself.
+    Also when compaction is due (checkpointer/due.py). The child judges by itself.
     """
 
     def __init__(
@@ -42,45 +38,34 @@ class Upkeep:
         *,
         every: int,
         start: Callable[[str], subprocess.Popen[bytes]],
-        enough: Callable[[], float] = lambda: math.inf,
+        due: CompactionDue,
     ):
         self._config_path = config_path
         self._directory = directory
         self._every = max(1, every)
         self._start = start
-        self._enough = enough
-        self._grown = 0
+        self._due = due
         self._child: subprocess.Popen[bytes] | None = None
 
-    def after_commit(self, seq: int, size: int) -> None:
-        """Tidy up when it is time; `size` are the commit's bytes."""
-        self._grown += size
-        if not self._directory or not self._is_time(seq):
+    def after_commit(self, seq: int, grown_bytes: int) -> None:
+        """Tidy up when it is time; `grown_bytes` are the commit's."""
+        self._due.add(grown_bytes)
+        if not self._directory or self._at_work():
             return
-        if self._child is not None and self._child.poll() is None:
-            return
-        if not _is_held(Path(self._directory) / _PUBLISHER_LOCK):
-            self._grown = 0
+        if (seq % self._every == 0 or self._due.due()) and not _is_held(Path(self._directory) / _PUBLISHER_LOCK):
             self._child = self._start(self._config_path)
+            self._due.started()
 
-    def _is_time(self, seq: int) -> bool:
-        return seq % self._every == 0 or (seq % _LOOK_EVERY == 0 and self._grown >= self._enough())
+    def _at_work(self) -> bool:
+        if self._child is not None and self._child.poll() is not None:
+            self._child = None
+            self._due.ended()
+        return self._child is not None
 
     def wait(self) -> None:
         """Wait for the child; a trainer that leaves does not, since the child needs nothing of it."""
         if self._child is not None:
             self._child.wait()
-
-
-def bytes_due(store: Store, ratio: float) -> float:
-    """The bytes of commits that make compaction due; infinite while that cannot be told."""
-    try:
-        base = newest_base(store, sys.maxsize)
-    except CheckpointError as error:
-        # Retention may have removed it meanwhile; training does not end for that.
-        logger.warning("the newest base cannot be read error=%s", error)
-        return math.inf
-    return ratio * base.bytes if base is not None else 0.0
 
 
 def start_child(config_path: str) -> subprocess.Popen[bytes]:

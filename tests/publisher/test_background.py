@@ -12,6 +12,7 @@ import pytest
 
 from checkpointer import CommitLog
 from checkpointer.bases import list_bases
+from checkpointer.due import DueOptions
 from publisher.artefacts import compiled_already, store_artefact
 from publisher.background import Children, Ended
 from publisher.bases import build_base
@@ -183,7 +184,7 @@ def test_log_is_compacted_when_it_is_due(bench):
     tasks = []
     background = Inline(lambda task, arguments: tasks.append(task) or True)
     bench.trainer.base()
-    follower = bench.publisher(background=background, compact_after_commits=20, compact_after_bytes_ratio=1e9)
+    follower = bench.publisher(background=background, compaction=DueOptions(after_commits=20, after_ratio=1e9))
     follower.step()
     follow(bench, follower, 31)
     assert "maintain" in background.waiting
