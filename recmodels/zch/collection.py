@@ -189,7 +189,7 @@ class ShardedTrackedCollection(ShardedEmbeddingBagCollection):  # type: ignore[m
         ones = torch.ones_like(lengths[0])
         at = {key: number for number, key in enumerate(features.keys())}
         counts = torch.stack([ones if name is None else lengths[at[name]] for name in self._averaged], dim=1)
-        return counts.float().repeat_interleave(self._widths, dim=1)
+        return counts.float().repeat_interleave(self._widths, dim=1, output_size=sum(self._embedding_dims))
 
     def _remap(self, features: KJTList) -> KJTList:
         write = self.training and torch.is_grad_enabled()
