@@ -18,6 +18,7 @@ from protos import consistency, kafka_uri
 from protos.errors import ConfigError, Reason
 from protos.feature_pb2 import CustomFeature, IdFeature
 from protos.findings import Finding
+from protos.model_rules import unread_features
 from protos.pipeline_pb2 import EasyRecConfig
 from protos.sources import brings_schema, is_unbounded, reads_kafka, reads_tables
 from protos.walk import SetField, set_fields
@@ -62,7 +63,7 @@ def check(config: EasyRecConfig, *, device: str = "") -> Report:
     `device` is the type of the one that trains, cpu or cuda. Who does not know it gets no notices that depend on it;
     no error does.
     """
-    found = [*_judge(Scene(config=config, device=device), config, ""), *_kafka_settings(config)]
+    found = [*_judge(Scene(config=config, device=device), config, ""), *_kafka_settings(config), *_unread(config)]
     errors = [finding for finding in found if finding.disposition == Disposition.REFUSED]
     notices = [finding for finding in found if finding.disposition != Disposition.REFUSED]
     return Report(errors=(*errors, *consistency.contradictions(config)), notices=tuple(notices))
@@ -162,6 +163,14 @@ def _shown(item: SetField) -> str:
     if item.field.type == FieldDescriptor.TYPE_STRING:
         return repr(name)
     return name or (str(item.value).lower() if isinstance(item.value, bool) else str(item.value))
+
+
+def _unread(config: EasyRecConfig) -> Iterator[Finding]:
+    if names := unread_features(config):
+        text = "in no feature group: no model reads it, though it is made, and requests must bring its columns"
+        yield Finding(
+            path="feature_configs", value=", ".join(map(repr, names)), text=text, disposition=Disposition.NO_OP
+        )
 
 
 def _kafka_settings(config: EasyRecConfig) -> Iterator[Finding]:

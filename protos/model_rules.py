@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from protos.feature_members import members
 from protos.findings import Finding
 from protos.model_pb2 import ModelConfig
 from protos.module_pb2 import WIDE
@@ -25,6 +26,19 @@ def findings(config: EasyRecConfig) -> Iterator[Finding]:
     if model.num_class != 1 and any(loss.HasField("binary_cross_entropy") for loss in model.losses):
         text = "does not fit binary_cross_entropy; write 1"
         yield Finding(path="model_config.num_class", value=str(model.num_class), text=text)
+
+
+def unread_features(config: EasyRecConfig) -> tuple[str, ...]:
+    """The features that no group names, no feature is made of, and that are no stubs, which nobody expects in one."""
+    model = config.model_config
+    named = {name for group in model.feature_groups for name in group.feature_names}
+    named |= {name for group in model.feature_groups for part in group.sequence_groups for name in part.feature_names}
+    for member in members(config):
+        texts = [text for _, some in member.expressions() for text in some]
+        named |= {text.removeprefix("feature:") for text in texts if text.startswith("feature:")}
+        if member.number("stub_type"):
+            named.add(member.name)
+    return tuple(name for name, _ in _features(config) if name not in named) if model.feature_groups else ()
 
 
 def _groups(config: EasyRecConfig) -> Iterator[Finding]:

@@ -79,3 +79,24 @@ def test_a_peers_sequence_model_names_each_part_that_is_not_there() -> None:
         "model_config.feature_groups[0].group_type",
         "model_config.multi_tower_din",
     ]
+
+
+def test_features_that_no_model_reads_are_told() -> None:
+    text = criteo().replace('feature_names: "int_3"', "").replace('feature_names: "int_4"', "")
+    notices = [str(notice) for notice in check(parse_config(text, json=False)).notices]
+    assert [notice for notice in notices if notice.startswith("feature_configs")] == [
+        "feature_configs: 'int_3', 'int_4' in no feature group: no model reads it, though it is made, and requests "
+        "must bring its columns"
+    ]
+
+
+def test_stubs_and_what_other_features_are_made_of_need_no_group() -> None:
+    text = """
+    data_config { fg_mode: FG_DAG }
+    feature_configs { expr_feature { feature_name: "score" expression: "x * 2" variables: "user:x" stub_type: true } }
+    feature_configs { raw_feature { feature_name: "half" expression: "user:half" } }
+    feature_configs { expr_feature { feature_name: "sum" expression: "half" variables: "feature:half" } }
+    model_config { feature_groups { group_name: "deep" feature_names: "sum" group_type: DEEP } }
+    """
+    report = check(parse_config(text, json=False))
+    assert [notice for notice in report.notices if notice.path == "feature_configs"] == []
