@@ -139,6 +139,7 @@ class DeviceMap:
 
     def __init__(self, p: Int64s, name: str, device: torch.device, operator: ZchOperator) -> None:
         self._module = _Module(p, name, device, operator)
+        self._p = p
         self._first_row = int(p[FIRST_ROW])
         self._ttl_ms = int(p[TTL_MS])
         self._clock = EventClock(self._ttl_ms)
@@ -175,7 +176,10 @@ class DeviceMap:
             # An id that has a row would keep others from the rows before it: fbgemm's kernel locks what it passes.
             left = (self._owners()[rows] != ids).nonzero()[:, 0]
             rows[left] = self._put(ids[left], HashZchEvictionPolicyName.LRU_EVICTION, now_ms, now_ms)
-        placed, before = self._owners()[rows] == ids, self.entries[rows]
+        placed = self._owners()[rows] == ids
+        # Whatever a kernel's threads do to each other, an id never gets a row that another one has.
+        rows = torch.where(placed, rows, self._reserved(ids))
+        before = self.entries[rows]
         self.entries[rows, 0] = torch.where(placed, ids, before[:, 0])
         self.entries[rows, 1] = torch.where(placed, now_ms, before[:, 1])
         return rows, placed, torch.where(placed, before[:, 0], EMPTY)
@@ -192,6 +196,10 @@ class DeviceMap:
         module.scores.score, module.scores.threshold = self._clock.score(now_ms), self._clock.score(before_ms)
         rows: Tensor = module.rows(ids) - self._first_row
         return rows
+
+    def _reserved(self, ids: Tensor) -> Tensor:
+        buckets, first, rows = (int(self._p[name]) for name in (BUCKETS, FIRST_BUCKET, BUCKET_ROWS))
+        return (ids % buckets - first + 1) * rows - 1
 
     def _owners(self) -> Tensor:
         owners: Tensor = self._module._hash_zch_identities.data[:, 0]

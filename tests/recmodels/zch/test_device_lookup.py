@@ -177,6 +177,26 @@ def test_rows_seen_in_the_same_millisecond_stay(lab: Any) -> None:
     assert 5 in online.rows()["u"]
 
 
+def test_an_id_whose_row_another_got_in_the_same_call_has_none(lab: Any) -> None:
+    writer = lab.writer()
+
+    def race(**given: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        rows, gone = writer(**given)
+        if not given["readonly"] and len(rows) == 2:
+            given["identities"][rows[1]] = given["metadata"][rows[1]] = -1
+            rows[1] = rows[0]
+        return rows, gone
+
+    made = partial(DeviceLookup, operator=race)
+    online = lab.of("device").online([lab.id_feature("u", zch=SPECS["lru"])], lookup_of=made)
+    read = online.step(lab.batch_of({"u": [[3], [5]]}), ms=NOON)["deep"]
+    assert read[0].any() and not read[1].any()
+    assert set(online.rows()["u"]) == {3}
+    assert online.tables.figures()[0].unadmitted == 1
+    online.step(lab.batch_of({"u": [[5]]}), ms=NOON + 1)
+    assert set(online.rows()["u"]) == {3, 5}
+
+
 def test_an_id_outside_its_table_is_refused_before_anything_changes(lab: Any) -> None:
     online = tables(lab, "device", SPECS["lru"])
     sealed(online)
