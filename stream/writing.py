@@ -45,6 +45,15 @@ def write_rows(path: str, batches: Iterable[pa.RecordBatch], config: EasyRecConf
     return _write_file(path, data_account(config), first.schema, rows, form)
 
 
+def check_output(path: str, schema: pa.Schema, config: EasyRecConfig, form: str = "") -> None:
+    """Refuse what `write_rows` would refuse of a path and these columns, before there are rows. Raise WriteError."""
+    form = form or form_of(path, config)
+    if form == CSV:
+        _check_flat(path, schema)
+    if form != ODPS:
+        _locate(path, data_account(config))
+
+
 class _Bytes:
     """Hands bytes on: Arrow's writers give buffers of signed bytes, which not every file system takes."""
 
@@ -63,16 +72,18 @@ class _Bytes:
 
 
 def form_of(path: str, config: EasyRecConfig) -> str:
-    """The format of an output path.
+    """The format of an output path; WriteError where its ending is that of another one.
 
     >>> form_of("s3://bucket/scores.csv", EasyRecConfig())
     'csv'
     """
     if path.startswith("odps://"):
         return ODPS
-    for form in (PARQUET, CSV):
-        if path.endswith(f".{form}"):
-            return form
+    _, dot, ending = path.rpartition("/")[2].rpartition(".")
+    if ending.lower() in (PARQUET, CSV):
+        return ending.lower()
+    if dot:
+        raise WriteError(f"{path}: .{ending} is no format that is written; name it .parquet or .csv, or pass --format")
     return CSV if config.data_config.dataset_type == data_pb2.CsvDataset else PARQUET
 
 

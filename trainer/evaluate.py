@@ -1,15 +1,16 @@
 """Evaluate and predict offline with the model of a commit."""
 
+import itertools
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 import torch
 
-from checkpointer import CommitLog
+from checkpointer import Commit, CommitLog, Store
 from checkpointer.open_store import StoreOptions, open_store
 from features import FeatureSet, create_features
 from features.readers import readers
@@ -82,26 +83,31 @@ def predict(
     explain: bool = False,
     seq: int | None = None,
     device: torch.device = CPU,
+    accept: Callable[[pa.Schema], None] = lambda _: None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the `reserved` columns of the input beside the predictions (all, or `columns`), batch by batch.
 
     ALL_COLUMNS in the first place of `reserved` stands for all columns; ALL_EFFECTIVE_COLUMNS for those that features
     need. A prediction replaces a reserved column of its name. `explain` adds what features made
-    (features/text_form.py).
+    (features/text_form.py). `accept` may refuse the reserved columns, before the model is restored.
     """
     features = create_features(config)
     settle(device, config.train_config)
     workers = Workers(Rank(), device=device)
     try:
-        learner, _ = _restored(config, features, workers, seq, device)
-        wrapper = PredictWrapper(learner.model, columns=columns, device_type=device.type)
+        _head(config)
         everything = reserved[:1] == ("ALL_COLUMNS",)
         if reserved[:1] == ("ALL_EFFECTIVE_COLUMNS",):
             reserved = tuple(dict.fromkeys([*features.input_columns, *reserved[1:]]))
         needed = None if everything else list(dict.fromkeys([*features.input_columns, *reserved]))
-        for rows, _ in _cuts(config, features, path, needed, serving=True):
-            if not rows.num_rows:
-                continue
+        filled = (rows for rows, _ in _cuts(config, features, path, needed, serving=True) if rows.num_rows)
+        first = next(filled, None)
+        if first is None:
+            return
+        accept(pa.schema([first.schema.field(name) for name in (first.schema.names if everything else reserved)]))
+        learner, _ = _restored(config, features, workers, seq, device)
+        wrapper = PredictWrapper(learner.model, columns=columns, device_type=device.type)
+        for rows in itertools.chain([first], filled):
             predictions = wrapper(features.parse(rows, labels=False).to(device))
             kept = {name: rows.column(name) for name in (rows.schema.names if everything else reserved)}
             told = {COLUMN: as_texts(features, rows)} if explain else {}
@@ -111,14 +117,19 @@ def predict(
         workers.close()
 
 
-def _restored(
-    config: EasyRecConfig, features: FeatureSet, workers: Workers, seq: int | None, device: torch.device
-) -> tuple[Learner, int]:
+def _head(config: EasyRecConfig) -> tuple[Store, CommitLog, Commit]:
     store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
     log = CommitLog(store)
     head = log.head()
     if head is None:
         raise TrainerConfigError(f"{config.model_dir} holds no commit; train first")
+    return store, log, head
+
+
+def _restored(
+    config: EasyRecConfig, features: FeatureSet, workers: Workers, seq: int | None, device: torch.device
+) -> tuple[Learner, int]:
+    store, log, head = _head(config)
     learner = create_learner(config, features, device=device)
     explain = partial(what_changed, store, features=features)
     resume(log, head.seq if seq is None else seq, learner, workers, seed=config.seed, explain=explain)

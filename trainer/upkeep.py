@@ -16,7 +16,9 @@ from checkpointer.due import CompactionDue
 from checkpointer.errors import LockedError
 from checkpointer.maintenance import maintain_model
 from checkpointer.open_store import StoreOptions, open_store
+from protos.boundary import guarded
 from protos.load import load_config
+from trainer.errors import TrainerConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -84,17 +86,24 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def main(arguments: list[str]) -> None:
-    """Tidy the log of one configuration, politely."""
+def main(arguments: list[str]) -> int:
+    """Tidy the log of one configuration, politely; give the exit code."""
     os.nice(_NICE)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    return guarded(lambda: _tidy(arguments), program="trainer.upkeep", errors=sys.stderr)
+
+
+def _tidy(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        raise TrainerConfigError("usage: python -m trainer.upkeep CONFIG")
     config = load_config(arguments[0])
     store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
     try:
         maintain_model(store, config, now_ms=time.time_ns() // 1_000_000, holder=f"trainer of {store.url}")
     except LockedError as error:
         logger.info("the log is being tidied already: %s", error)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -57,7 +57,7 @@ def _add_predict(commands: Commands) -> argparse.ArgumentParser:
         "--format",
         default="",
         choices=["parquet", "csv", "odps"],
-        help="default: by the output's name, else CSV for a CsvDataset and Parquet for any other",
+        help="default: by the ending of the output's name; without one CSV for a CsvDataset, else Parquet",
     )
     predict.add_argument(
         "--reserve",
@@ -93,7 +93,7 @@ def run_evaluate(args: argparse.Namespace, out: TextIO) -> int:
 def run_predict(args: argparse.Namespace, out: TextIO) -> int:
     """Write the predictions."""
     from headrace.checked import load_checked, reading_from
-    from stream.writing import write_rows
+    from stream.writing import check_output, write_rows
     from trainer.devices import Machine, choose
     from trainer.evaluate import predict
 
@@ -107,6 +107,7 @@ def run_predict(args: argparse.Namespace, out: TextIO) -> int:
         explain=args.features,
         seq=args.seq,
         device=device,
+        accept=lambda schema: check_output(args.output, schema, config, args.format),
     )
     rows = write_rows(args.output, batches, config, args.format)
     out.write(f"wrote {rows} rows to {args.output}\n")

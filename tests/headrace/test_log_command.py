@@ -1,6 +1,7 @@
 """`headrace log`, `status` and `rollback` on a commit log."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,9 @@ def test_status_tells_commit_version_and_accounting(headrace: Callable[..., Any]
     assert found["version"] == {"served": "none yet"}
     assert found["accounting"]["clicks"].startswith("received=30 trained=30 late=0")
     assert "unknown" in found["lag"]
-    assert "received=30" in headrace("status", model_dir).out
+    shown = headrace("status", model_dir).out
+    assert "received=30" in shown and "_ms" not in shown
+    assert re.search(r"^  age +\d+ d \d+ h$", shown, re.MULTILINE), shown
 
 
 def test_status_asks_the_brokers_for_the_lag(

@@ -14,7 +14,7 @@ import pytest
 from protos import data_pb2
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.errors import WriteError
-from stream.writing import form_of, write_rows
+from stream.writing import check_output, form_of, write_rows
 
 BATCHES = [pa.record_batch({"id": [1, 2], "name": ['a "b"', ""]}), pa.record_batch({"id": [3], "name": [None]})]
 BATCHES[1] = BATCHES[1].cast(BATCHES[0].schema)
@@ -43,6 +43,23 @@ def test_format_is_told_by_name_then_data_set() -> None:
     config.data_config.dataset_type = data_pb2.KafkaDataset
     assert form_of("a", config) == "parquet"
     assert form_of("odps://p/tables/t", config) == "odps"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "s3://bucket/a.csv.gz", "folder.d/a.json"])
+def test_an_ending_that_is_not_ours_is_refused_unless_the_format_is_told(name: str, tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match=r"name it \.parquet or \.csv, or pass --format"):
+        form_of(name, EasyRecConfig())
+    assert write_rows(str(tmp_path / "a.txt"), iter(BATCHES), EasyRecConfig(), "csv") == 3
+    assert form_of("folder.d/A.CSV", EasyRecConfig()) == "csv"
+
+
+def test_an_output_is_checked_before_there_are_rows(tmp_path: Path) -> None:
+    lists = pa.schema([("vector", pa.list_(pa.float32()))])
+    check_output(str(tmp_path / "a.parquet"), lists, EasyRecConfig())
+    with pytest.raises(WriteError, match="CSV cannot hold the lists of vector"):
+        check_output(str(tmp_path / "a.csv"), lists, EasyRecConfig())
+    with pytest.raises(WriteError, match="is a folder"):
+        check_output(str(tmp_path), pa.schema([]), EasyRecConfig())
 
 
 def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:

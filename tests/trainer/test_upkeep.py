@@ -103,3 +103,14 @@ def test_trainer_without_publisher_compacts_its_log(configure: Callable[..., Eas
         time.sleep(0.1)
     base = newest_base(LocalStore(str(tmp_path / "model")), 10**9)
     assert base is not None and base.seq > 0
+
+
+def test_a_child_tells_a_users_mistake_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.config"
+    path.write_text('model_dir: "x" misspelt: 1')
+    for arguments, words in (([str(path)], "misspelt"), ([], "usage: python -m trainer.upkeep CONFIG")):
+        done = subprocess.run(
+            [sys.executable, "-m", "trainer.upkeep", *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+        assert done.stderr.startswith("trainer.upkeep: ") and done.stderr.count("\n") == 1, done.stderr
