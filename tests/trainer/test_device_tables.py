@@ -5,7 +5,7 @@ fbgemm's writing operator is emulated (tests/recmodels/zch/writer.py); each batc
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 import pytest
@@ -22,6 +22,7 @@ from tests.trainer.test_run import Crash, CrashAt, digest_of, run
 from trainer.transfer import Sent, Transfer
 
 Configure = Callable[..., EasyRecConfig]
+Place = Callable[[], AbstractContextManager[None]]
 
 
 def elsewhere(device: torch.device, *, pin: bool) -> Transfer:
@@ -53,13 +54,21 @@ def test_a_crash_resumes_identically_on_a_devices_tables(configure: Configure) -
     assert digest_of(crashed) == digest_of(whole)
 
 
-def test_what_a_device_has_begun_the_host_ends_as_if_it_had_begun_it(configure: Configure) -> None:
-    whole, moved = configure("whole"), configure("moved")
-    run(whole)
-    # Once buckets are full the two evict in different orders: not yet in four steps.
-    moved.train_config.num_steps = 4
-    with on_device():
-        run(moved)
-    moved.train_config.num_steps = 0
-    run(moved)
-    assert digest_of(moved) == digest_of(whole)
+def steps(config: EasyRecConfig, until: int, where: AbstractContextManager[None]) -> None:
+    config.train_config.num_steps = until
+    with where:
+        run(config)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(on_device, on_device), (on_device, nullcontext), (nullcontext, on_device)]
+)
+def test_host_and_device_learn_the_same_and_take_over_from_each_other(
+    configure: Configure, first: Place, second: Place
+) -> None:
+    host, moved = configure("host"), configure("moved")
+    # Until a bucket is full: then the two evict in different orders.
+    steps(host, 4, nullcontext())
+    steps(moved, 2, first())
+    steps(moved, 4, second())
+    assert digest_of(moved) == digest_of(host)
