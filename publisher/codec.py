@@ -88,17 +88,21 @@ def is_signed(payload: bytes, what: str) -> bool:
     return Fields.parse(payload, what).added_nested("signature") is not None
 
 
-def encode_pin(pin: Pin) -> bytes:
-    """Serialize a pin."""
-    return canonical({"format": FORMAT, **asdict(pin)})
+def encode_pin(pin: Pin, signer: Signer | None = None) -> bytes:
+    """Serialize a pin, signed where there is a signer; else it has no such field, as earlier ones."""
+    body: dict[str, object] = {"format": FORMAT, **asdict(pin)}
+    return _signed(body, signer) if signer else canonical(body)
 
 
-def decode_pin(payload: bytes, what: str) -> Pin:
-    """Parse a pin."""
+def decode_pin(payload: bytes, what: str, verifier: Verifier | None = None) -> Pin:
+    """Parse a pin, and verify it where there is a key."""
     with _remedy(_PIN_REMEDY):
         fields = Fields.parse(payload, what)
         _check_format(fields, what)
-        return Pin(version=fields.integer("version"), pinned_ms=fields.integer("pinned_ms"))
+        pin = Pin(version=fields.integer("version"), pinned_ms=fields.integer("pinned_ms"))
+        if verifier is not None:
+            _verify(fields, fields.added_nested("signature"), verifier, what)
+    return pin
 
 
 @contextmanager

@@ -32,15 +32,20 @@ def read_pin(store: Store) -> Pin | None:
     return None if payload is None else decode_pin(payload, PIN)
 
 
-def is_pinned(store: Store) -> bool:
-    """Whether a pin holds the pointer; one that is damaged holds it too, since somebody put it there."""
+def is_pinned(store: Store, *, signer: Signer | None = None) -> bool:
+    """Whether a pin holds the pointer; one that is damaged holds it too, since somebody put it there.
+
+    A publisher with a key does not believe a pin that it has not signed: who has none must not hold versions up.
+    """
+    payload = fetch(store, PIN)
     try:
-        return read_pin(store) is not None
+        return payload is not None and bool(decode_pin(payload, PIN, signer.verifier if signer else None))
     except NewerFormatError:
         raise
     except VersionError as error:
-        logger.error("the pointer stays where it is: %s", error)
-        return True
+        believed = error.reason not in (Reason.UNSIGNED, Reason.FOREIGN)
+        logger.error("%s: %s", "the pointer stays where it is" if believed else "the pin is not believed", error)
+        return believed
 
 
 def _current(payload: bytes | None) -> Pointer | None:
@@ -64,7 +69,7 @@ def advance(store: Store, target: Target, clock_ms: Clock, *, signer: Signer | N
         # The pin is read after the pointer: a rollback writes it before it moves the pointer, so either it is seen
         # here, or the pointer is no longer what was read.
         there = current is not None and current.version >= target.version and _believed(payload, signer)
-        if is_pinned(store) or there:
+        if is_pinned(store, signer=signer) or there:
             return None
         moved = _swap(store, payload, current, target, clock_ms, signer)
         if moved is not None:
@@ -103,7 +108,7 @@ def rollback(store: Store, version: int | None, clock_ms: Clock, *, signer: Sign
         )
     digest = hashlib.sha256(manifest).hexdigest()
     is_pinned(store)  # a newer program's pin is not ours to replace
-    _pin(store, Pin(version=chosen, pinned_ms=clock_ms()))
+    _pin(store, Pin(version=chosen, pinned_ms=clock_ms()), signer)
     while True:
         found = fetch(store, POINTER)
         current = _current(found)
@@ -145,10 +150,11 @@ def _swap(
     return fresh
 
 
-def _pin(store: Store, pin: Pin) -> None:
+def _pin(store: Store, pin: Pin, signer: Signer | None) -> None:
+    payload = encode_pin(pin, signer)
     while True:
         try:
-            store.compare_and_swap(PIN, fetch(store, PIN), encode_pin(pin), point="rollback.pin")
+            store.compare_and_swap(PIN, fetch(store, PIN), payload, point="rollback.pin")
             return
         except ConflictError:
             continue

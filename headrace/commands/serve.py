@@ -23,6 +23,11 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--verify-key-file", type=Path, help="Ed25519 public key: unsigned and foreign versions are refused"
     )
+    parser.add_argument(
+        "--state-file",
+        type=Path,
+        help="with a key: remembers which pointer was newest, so that a restart believes no older",
+    )
     parser.add_argument("--config", metavar="CONFIG", help="take serve_config and verify_key_file from it")
 
 
@@ -41,4 +46,6 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     options = ServeOptions.from_proto(config, host=args.host, port=args.port, token_file=args.token_file)
     if args.verify_key_file:
         options = replace(options, verify_key_file=args.verify_key_file)
+    if args.state_file:
+        options = replace(options, state_file=args.state_file)
     return serve_store(store, options)

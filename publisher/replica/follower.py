@@ -11,19 +11,21 @@ from dataclasses import dataclass
 
 from checkpointer.errors import StoreError
 from checkpointer.store import Store
+from publisher.codec import decode_pointer
 from publisher.errors import DenseRuntimeError, PublisherError, Reason, VersionError
 from publisher.export.host import Host
 from publisher.export.runtime import State
-from publisher.manifest import Plan, Pointer, ServingVersion
+from publisher.manifest import POINTER, Plan, Pointer, ServingVersion
 from publisher.replica.contract import Contract, read_contract
 from publisher.replica.history import History
 from publisher.replica.loader import DenseLoader, artefact_names, read_patches, read_state
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Dense, Side
+from publisher.replica.seen import Seen
 from publisher.replica.switch import Switch
 from publisher.replica.tables import Patch, ServingTables
 from publisher.signing import Verifier
-from publisher.versions import read_pointer, read_version
+from publisher.versions import fetch, read_version
 
 logger = logging.getLogger(__name__)
 
@@ -55,8 +57,9 @@ class Follower:
         verifier: Verifier | None,
         clock: Callable[[], float],
         drain_s: float,
+        seen: Seen | None = None,
     ) -> None:
-        """`clock` is monotonic; `drain_s` bounds the wait for a reader."""
+        """`clock` is monotonic; `drain_s` bounds the wait for a reader; `seen` remembers pointers across restarts."""
         self._store = store
         self._switch = switch
         self._metrics = metrics
@@ -64,8 +67,8 @@ class Follower:
         self._clock = clock
         self._drain_s = drain_s
         self._dense = DenseLoader(store, host)
-        self._seen: Pointer | None = None
-        self._generation = 0
+        self._seen = Seen(None, store.url) if seen is None else seen
+        self._followed: bytes | None = None
         self._failure: Failure | None = None
         # Its tables equal those of the current side; its weights and number may be older.
         self._idle: Side | None = None
@@ -79,11 +82,15 @@ class Follower:
         pointer: Pointer | None = None
         before = self._switch.current
         try:
-            pointer = read_pointer(self._store, verifier=self._verifier)
-            if pointer is None:
+            payload = fetch(self._store, POINTER)
+            if payload is None:
                 self._wait_for_first()
                 return False
-            if pointer == self._seen or self._waits(pointer):
+            # Before it is parsed: a look at the pointer must cost requests nothing.
+            if payload == self._followed:
+                return False
+            pointer = decode_pointer(payload, POINTER, self._verifier)
+            if self._waits(pointer):
                 return False
             self._refuse_replayed(pointer)
             self._follow(pointer)
@@ -94,18 +101,21 @@ class Follower:
         except PublisherError as error:
             self._fail(pointer, reason_of(error), error)
             return False
-        self._seen, self._failure = pointer, None
+        self._followed, self._failure = payload, None
         return self._switch.current is not before
 
     def _refuse_replayed(self, pointer: Pointer) -> None:
         """With a key, who can write to the store must not bring back what was served before."""
-        if self._verifier is not None and pointer.generation < self._generation:
+        if self._verifier is None:
+            return
+        if pointer.generation < self._seen.generation:
             raise VersionError(
                 Reason.REPLAYED,
-                f"the pointer is number {pointer.generation}, and number {self._generation} was seen already: roll "
-                "back with headrace rollback; where the model directory was made anew, restart the replica",
+                f"the pointer is number {pointer.generation}, and number {self._seen.generation} was seen already: "
+                "roll back with headrace rollback; where the model directory was made anew, delete the --state-file "
+                "and restart the replica",
             )
-        self._generation = pointer.generation
+        self._seen.saw(pointer.generation)
 
     def _wait_for_first(self) -> None:
         if not self._waiting:

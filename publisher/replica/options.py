@@ -31,6 +31,7 @@ class ServeOptions:
     name: str = "headrace"
     token_file: Path | None = None
     verify_key_file: Path | None = None
+    state_file: Path | None = None
     notifications: Notifications | None = None
     poll_s: float = 0.05
     max_request_bytes: int = 16 << 20
@@ -49,6 +50,8 @@ class ServeOptions:
             raise StartError(f"port {self.port} is not between 0 and 65535")
         if not self.name or "/" in self.name:
             raise StartError(f"model name {self.name!r} must not be empty or contain '/'")
+        if self.state_file is not None and self.verify_key_file is None:
+            raise StartError("--state-file guards signed pointers: give --verify-key-file too, or leave it out")
         positive = {
             "poll_interval_ms": self.poll_s,
             "max_request_bytes": self.max_request_bytes,

@@ -20,6 +20,7 @@ from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Side
 from publisher.replica.options import ServeOptions
+from publisher.replica.seen import Seen
 from publisher.replica.server import InferenceServer
 from publisher.replica.switch import Switch
 from publisher.replica.tables import warm_kernels
@@ -103,6 +104,7 @@ def _parts(store: Store, switch: Switch[Side], metrics: ReplicaMetrics, options:
         verifier=Verifier.load(str(options.verify_key_file)) if options.verify_key_file else None,
         clock=time.monotonic,
         drain_s=_READER_S,
+        seen=Seen(options.state_file, store.url),
     )
     alarm = StalenessAlarm(switch, options.staleness_alert_s, time.time)
     watcher = Watcher(follower, alarm, metrics, options.poll_s)

@@ -2,12 +2,14 @@
 
 import itertools
 import threading
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from publisher.codec import decode_pin, encode_pin
 from publisher.errors import VersionError
-from publisher.pointer import Target, advance, read_pin, resume, rollback
+from publisher.pointer import Target, advance, is_pinned, read_pin, resume, rollback
 from publisher.signing import Signer
 from publisher.versions import read_pointer
 
@@ -223,3 +225,25 @@ def test_what_a_newer_program_wrote_is_left_alone(bench, path):
         with pytest.raises(VersionError, match="upgrade headrace"):
             action()
     assert bench.store.get(path) == b'{"format":2}'
+
+
+def test_a_pin_is_signed_and_only_our_own_holds_the_pointer(bench):
+    ours, foreign = (Signer(Ed25519PrivateKey.generate()) for _ in range(2))
+    bench.trainer.base()
+    follower = bench.publish(signer=ours)
+    bench.trainer.commit({"user": [1]})
+    follower.step()
+    rollback(bench.store, 1, lambda: 9, signer=ours)
+    signed = bench.store.get("pin.json")
+    pin = decode_pin(signed, "pin.json", ours.verifier)
+    assert (pin.version, is_pinned(bench.store, signer=ours)) == (1, True)
+    target = Target(version=2, digest="d" * 64)
+    assert advance(bench.store, target, lambda: 9, signer=ours) is None
+    for forged in (encode_pin(pin), encode_pin(pin, foreign), encode_pin(replace(pin, version=2), foreign)):
+        bench.store.overwrite("pin.json", forged)
+        assert not is_pinned(bench.store, signer=ours)
+        # Without a key whoever pins is believed.
+        assert is_pinned(bench.store)
+    assert advance(bench.store, target, lambda: 9, signer=ours).version == 2
+    bench.store.overwrite("pin.json", signed)
+    assert is_pinned(bench.store, signer=ours)

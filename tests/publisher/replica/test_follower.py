@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from publisher.replica.follower import Follower
 from publisher.replica.history import History
 from publisher.replica.metrics import ReplicaMetrics
 from publisher.replica.model import Side
+from publisher.replica.seen import Seen
 from publisher.replica.switch import Switch
 from publisher.signing import Signer, Verifier
 from tests.publisher.replica.conftest import TABLES, Change, VersionWriter
@@ -30,7 +32,7 @@ from tests.publisher.replica.conftest import TABLES, Change, VersionWriter
 class Replica:
     """A follower with a clock of its own."""
 
-    def __init__(self, store: MemoryStore, verifier: Verifier | None = None) -> None:
+    def __init__(self, store: MemoryStore, verifier: Verifier | None = None, seen: Seen | None = None) -> None:
         self.now = 0.0
         self.metrics = ReplicaMetrics()
         self.switch: Switch[Side] = Switch()
@@ -42,6 +44,7 @@ class Replica:
             verifier=verifier,
             clock=lambda: self.now,
             drain_s=0.05,
+            seen=seen,
         )
 
     def figure(self, name: str, **labels: str) -> float:
@@ -491,3 +494,28 @@ def test_follower_serves_every_encoding(encoding: Encoding) -> None:
     writer.publish(2, {"user_id_emb": Change(put={1: 2.5, 2: 0.0})})
     assert replica.follower.poll()
     assert replica.served.sizes()["user_id_emb"][0] == 2
+
+
+def test_follower_that_starts_again_refuses_a_pointer_from_before_its_state_file(
+    store: MemoryStore, writer: VersionWriter, keys: tuple[Signer, Signer, Verifier], tmp_path: Path
+) -> None:
+    ours, _, verifier = keys
+    state = tmp_path / "state.json"
+    writer.signer = writer.points_as = ours
+    writer.publish(1)
+    old = store.get("current.json")
+    writer.publish(2)
+    first = Replica(store, verifier, Seen(state, store.url))
+    assert first.follower.poll() and first.served.number == 2
+    current = store.get("current.json")
+    store.compare_and_swap("current.json", current, old)
+    again = Replica(store, verifier, Seen(state, store.url))
+    assert not again.follower.poll()
+    assert again.switch.current is None and again.figure("refused_versions_total", reason="replayed") == 1
+    # Without the file nothing tells that the pointer is old.
+    forgetful = Replica(store, verifier)
+    assert forgetful.follower.poll() and forgetful.served.number == 1
+    # A deliberate way back has a number of its own.
+    store.compare_and_swap("current.json", old, current)
+    writer.point(1)
+    assert again.follower.poll() and again.served.number == 1
