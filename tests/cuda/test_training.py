@@ -34,6 +34,12 @@ BRAIN = ("num_epochs: 1", 'num_epochs: 1 mixed_precision: "BF16"')
 DROPOUT = ("deepfm {", "variational_dropout {} deepfm {")
 UNPINNED = ("batch_size: 64", "batch_size: 64 pin_memory: false num_workers: 4")
 MEASURED = ("losses {", "metrics { auc {} } losses {")
+# Where buckets are full a GPU, which writes them in parallel, evicts whom it will.
+ROOMY = (
+    ("zch_size: 256 hash { ttl_ms: 60000 ", "zch_size: 65536 hash { "),
+    ("zch_size: 512 ", "zch_size: 65536 "),
+    ("admission_capacity: 256 ", "admission_capacity: 65536 "),
+)
 KINDS = pytest.mark.parametrize(
     "changes", [(), (FUSED,), (HALF,), (HALF, FUSED), (BRAIN,), (DROPOUT,), (UNPINNED,)], ids=str
 )
@@ -47,7 +53,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 @pytest.fixture
 def configure(stage: Stage, tmp_path: Path) -> Configure:
     def make(name: str, *changes: tuple[str, str]) -> EasyRecConfig:
-        return load_config(str(stage.config(tmp_path / name, MEASURED, *changes)))
+        return load_config(str(stage.config(tmp_path / name, MEASURED, *ROOMY, *changes)))
 
     return make
 
