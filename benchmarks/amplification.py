@@ -179,11 +179,10 @@ def main(arguments: list[str]) -> None:
     logging.disable(logging.INFO)
     policies: dict[str, DueOptions | None] = {
         "before (ratio 1, every 32 commits)": None,
-        "ratio 1": DueOptions(after_ratio=1.0, least_bytes=0),
-        "ratio 0.5": DueOptions(after_ratio=0.5, least_bytes=0),
-        "ratio 0.25 (default)": DueOptions(least_bytes=0),
+        "ratio 1, no share": DueOptions(after_ratio=1.0, max_share=1.0, least_bytes=0),
+        "ratio 0.25, share 0.1": DueOptions(max_share=0.1, least_bytes=0),
+        "ratio 0.25, share 0.2 (default)": DueOptions(least_bytes=0),
         "ratio 0.25, no share": DueOptions(max_share=1.0, least_bytes=0),
-        "ratio 0.1, no share": DueOptions(after_ratio=0.1, max_share=1.0, least_bytes=0),
     }
     print_row("lookups", "policy", "max", "p50", "disk max", "write ampl.", "bases", "compaction / commits, cpu")
     for lookups, (name, options) in itertools.product(args.lookups, policies.items()):

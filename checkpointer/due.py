@@ -25,7 +25,7 @@ class DueOptions:
 
     after_commits: int = 240
     after_ratio: float = 0.25
-    max_share: float = 0.1
+    max_share: float = 0.2
     least_bytes: int = LEAST_BYTES
 
     @classmethod

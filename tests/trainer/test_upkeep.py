@@ -65,7 +65,7 @@ def test_child_starts_when_a_restore_would_read_too_much(tmp_path: Path) -> None
     store, clock = MemoryStore(), [0.0]
     options = WriterOptions(token="t", clock_ms=lambda: 0, new_chain=lambda: "c", writer="w")
     writer = Writer.open(store, options)
-    due = CompactionDue(store, DueOptions(least_bytes=0), clock=lambda: clock[0])
+    due = CompactionDue(store, DueOptions(max_share=0.1, least_bytes=0), clock=lambda: clock[0])
     upkeep = Upkeep("a.config", str(tmp_path), every=1000, start=start, due=due)
     begun = []
     for step in range(1, 30):
