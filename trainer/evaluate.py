@@ -143,7 +143,7 @@ def _restored(
 def _cuts(
     config: EasyRecConfig, features: FeatureSet, path: str, columns: list[str] | None, *, serving: bool = False
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Batches of the bounded input at `path`, and how many rows each left out."""
+    """Batches of the bounded input at `path`, and how many rows each left out; the end logs how many in all."""
     bounded = EasyRecConfig()
     bounded.CopyFrom(config)
     bounded.stream_config.stop_at_end = True
@@ -160,15 +160,20 @@ def _cuts(
             keys=source.partitions(),
             clock=time.monotonic,
         )
+    total, told = 0, ""
     try:
         while not feed.finished:
             cut = feed.next(1.0)
             if cut is not None:
-                counts = cut.accounting.values()
-                yield cut.rows, sum(count.received - count.trained for count in counts)
+                lost = sum(count.received - count.trained for count in cut.accounting.values())
+                total += lost
+                told = told or next((f"{one.key} {one.reason}: {one.detail}" for one in cut.dead), "")
+                yield cut.rows, lost
     finally:
         feed.close()
         source.close()
+        if total:
+            logger.warning("rows left out=%d path=%s first=%s", total, path, told or "late, filtered or a duplicate")
 
 
 def _column(value: torch.Tensor) -> pa.Array:
