@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Sequence
 
 import pyarrow as pa
@@ -11,14 +12,18 @@ import pyarrow.json
 from stream.decode import Decoded, assemble, split_bad
 from stream.framing import unframe
 
+logger = logging.getLogger(__name__)
+
 _MIN_BLOCK = 1 << 20
+_LOOKED_AT = 1000
 
 
 class JsonDecoder:
     """One object per message, typed by the declared schema, else by the types that the first run shows.
 
-    Declared fields that a message lacks are null, and fields that are not declared are left out. Without a declared
-    schema new fields are taken up as they come, and a value that does not fit the first type is a failure: declare it.
+    What a message lacks of the columns asked for is null, whatever other messages have. Fields that are not declared
+    are left out. Without a declared schema new fields are taken up as they come, and a value that does not fit the first
+    type is a failure: declare it. Columns without a value in the first messages are logged: they may be misspelt.
     """
 
     format = "JSON"
@@ -30,6 +35,8 @@ class JsonDecoder:
         # pyarrow's reader refuses maps: it reads what is flat, and json the rest.
         self._maps = [field for field in self._schema or () if pa.types.is_map(field.type)]
         self._flat = pa.schema([field for field in self._schema or () if field not in self._maps])
+        self._unseen = set(columns or ())
+        self._messages = 0
 
     def decode(self, payloads: Sequence[bytes | None]) -> Decoded:
         """Decode a run of messages; those that are not one object of the schema's types are failures."""
@@ -53,8 +60,20 @@ class JsonDecoder:
         table.validate(full=True)
         rows = pa.RecordBatch.from_struct_array(table.to_struct_array().combine_chunks())
         if self._maps:
-            return self._with_maps(rows, payloads)
-        return rows if self._declared else self._adopt(rows)
+            rows = self._with_maps(rows, payloads)
+        elif not self._declared:
+            rows = self._adopt(rows)
+        if self._unseen:
+            self._look_for_columns(rows)
+        return rows
+
+    def _look_for_columns(self, rows: pa.RecordBatch) -> None:
+        self._unseen -= {name for name in rows.schema.names if rows.column(name).null_count < rows.num_rows}
+        self._messages += rows.num_rows
+        if self._messages >= _LOOKED_AT:
+            for name in sorted(self._unseen):
+                logger.warning("no value so far column=%s messages=%d: correct its name?", name, self._messages)
+            self._unseen.clear()
 
     def _with_maps(self, rows: pa.RecordBatch, payloads: list[bytes]) -> pa.RecordBatch:
         """Put the map columns where the declared schema has them."""
@@ -68,6 +87,8 @@ class JsonDecoder:
         self._schema = pa.schema([field for field in rows.schema if not pa.types.is_null(field.type)])
         if self._columns is None:
             return rows
+        for name in sorted(set(self._columns) - set(rows.schema.names)):
+            rows = rows.append_column(name, pa.nulls(rows.num_rows))
         return rows.select([name for name in rows.schema.names if name in self._columns])
 
 

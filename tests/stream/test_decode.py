@@ -349,3 +349,23 @@ def test_field_type_knows_every_declared_type(name: str) -> None:
 def test_declared_schema_refuses_what_it_cannot_read(text: str) -> None:
     with pytest.raises(SourceError):
         declared_schema(data_pb2.DataConfig(input_fields_str=text))
+
+
+def test_json_without_a_column_gives_nulls_whatever_came_before(caplog: pytest.LogCaptureFixture) -> None:
+    with_it, without = b'{"id": 1, "age": 2}', b'{"id": 1}'
+    for earlier in ([], [without], [with_it]):
+        decoder = JsonDecoder(columns=["age", "id"])
+        for payload in earlier:
+            decoder.decode([payload])
+        assert _rows(decoder.decode([without, without])) == [{"id": 1, "age": None}] * 2
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("declared", [None, pa.schema({"id": pa.int64(), "age": pa.float32()})])
+def test_json_columns_that_never_have_a_value_are_told_once(
+    declared: pa.Schema | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    decoder = JsonDecoder(declared, columns=["age", "id"])
+    for _ in range(3):
+        decoder.decode([b'{"id": 1, "agee": 2}'] * 700)
+    assert caplog.messages == ["no value so far column=age messages=1400: correct its name?"]
