@@ -22,8 +22,8 @@ class JsonDecoder:
     """One object per message, typed by the declared schema, else by the types that the first run shows.
 
     What a message lacks of the columns asked for is null, whatever other messages have. Fields that are not declared
-    are left out. Without a declared schema new fields are taken up as they come, and a value that does not fit the first
-    type is a failure: declare it. Columns without a value in the first messages are logged: they may be misspelt.
+    are left out. Without a declared schema new fields are taken up as they come, and a value that does not fit the
+    first type is a failure: declare it. Columns without a value in the first messages are logged: they may be misspelt.
     """
 
     format = "JSON"
