@@ -15,6 +15,10 @@ from recmodels.zch.memory import table_tensors
 from recmodels.zch.transfers import to_device, to_host
 
 
+_AT_ONCE = 1 << 18
+"""Rows that travel together: a copy of a whole table beside it may be more than the device has room for."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceMemory:
     """A table shard's weight [n, D] and optimizer columns ([n] or [n, D]); `fresh` is what new state starts from."""
@@ -27,21 +31,27 @@ class DeviceMemory:
 
     def read(self, rows: Int64s) -> dict[str, Column]:
         """Copies of "weight" and the optimizer state of these rows."""
-        at = to_device(rows, self.weight.device)
-        columns = {"weight": self.weight, **self.state}
-        return {name: to_host(column.index_select(0, at)) for name, column in columns.items()}
+        found: dict[str, list[Column]] = {name: [] for name in ("weight", *self.state)}
+        for part in _parts(rows) or [slice(0, 0)]:
+            at = to_device(rows[part], self.weight.device)
+            for name, column in {"weight": self.weight, **self.state}.items():
+                found[name].append(to_host(column.index_select(0, at)))
+        return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in found.items()}
 
     def write(self, rows: Int64s, columns: Mapping[str, Column]) -> None:
-        at = to_device(rows, self.weight.device)
-        for name, column in {"weight": self.weight, **self.state}.items():
-            column[at] = to_device(columns[name], column.device).to(column.dtype)
+        """Write "weight" and all of the optimizer state of these rows."""
+        for part in _parts(rows):
+            at = to_device(rows[part], self.weight.device)
+            for name, column in {"weight": self.weight, **self.state}.items():
+                column[at] = to_device(columns[name][part], column.device).to(column.dtype)
 
     def reset(self, rows: Int64s, ids: Int64s) -> None:
         """Draw the first weights of these ids anew, on the host and so the same as there, and fresh optimizer state."""
-        at = to_device(rows, self.weight.device)
-        drawn = to_device(draw_rows(self.init, self.key, ids, self.weight.shape[1]), self.weight.device)
-        self.weight[at] = drawn.to(self.weight.dtype)
-        self._reset_state(at)
+        for part in _parts(rows):
+            at = to_device(rows[part], self.weight.device)
+            drawn = draw_rows(self.init, self.key, ids[part], self.weight.shape[1])
+            self.weight[at] = to_device(drawn, self.weight.device).to(self.weight.dtype)
+            self._reset_state(at)
 
     def zero(self, rows: Tensor) -> None:
         """Make these rows zero, with fresh optimizer state."""
@@ -72,6 +82,10 @@ def device_memories(shards: tuple[Shard, ...], lookup: Any, seed: int) -> tuple[
             key=table_key(seed, name),
         )
     return tuple(found[shard.table.name] for shard in shards)
+
+
+def _parts(rows: Int64s) -> list[slice]:
+    return [slice(start, start + _AT_ONCE) for start in range(0, len(rows), _AT_ONCE)]
 
 
 def _first(column: Tensor) -> float:

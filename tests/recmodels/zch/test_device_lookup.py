@@ -168,6 +168,18 @@ def test_a_device_follows_what_a_host_commits(lab: Any) -> None:
     assert torch.equal(host.step(last, ms=NOON + 100)["deep"], device.step(last, ms=NOON + 100)["deep"])
 
 
+def test_rows_of_a_large_table_travel_some_at_a_time(lab: Any) -> None:
+    rows = 2**18 + 9
+    host, device = (lab.of(kind).online([lab.id_feature("i", num_embeddings=rows)]) for kind in ("host", "device"))
+    (ours,), (theirs,) = (sealed(trained) for trained in (host, device))
+    assert plain(ours) == plain(theirs)
+    changed = {name: column + 1 for name, column in ours.columns.items()}
+    device.tables.load([replace(ours, columns=changed)])
+    device.tables.touch_all()
+    (back,) = sealed(device)
+    assert all(np.array_equal(back.columns[name], column) for name, column in changed.items())
+
+
 def test_rows_seen_in_the_same_millisecond_stay(lab: Any) -> None:
     online = lab.of("device").online([lab.id_feature("u", zch=ZchSpec(size=5, buckets=1, max_probe=4))])
     for ids in ([1, 2], [3, 4], [5]):
