@@ -14,7 +14,6 @@ from recmodels.zch.arena import Int64s, Shard
 from recmodels.zch.memory import table_tensors
 from recmodels.zch.transfers import to_device, to_host
 
-
 _AT_ONCE = 1 << 18
 """Rows that travel together: a copy of a whole table beside it may be more than the device has room for."""
 
