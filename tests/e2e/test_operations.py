@@ -84,3 +84,8 @@ def test_offline_rows_and_dead_letters_go_into_the_topic(
     # It is as bad as before, and is counted again.
     loop.wait(lambda: loop.counts().get("dead_lettered") == 2, "the second judgement")
     assert loop.counts()["received"] == 301
+    # One letter, judged twice; a replay that is repeated sends it again once, and one that is cleared never.
+    assert " 1  in all" in loop.command("dlq", "ls", str(loop.config))
+    assert "attempts 2" in loop.command("dlq", "show", str(loop.config))
+    assert "cleared 1 " in loop.command("dlq", "clear", str(loop.config))
+    assert "sent 0 " in loop.command("dlq", "replay", str(loop.config))
