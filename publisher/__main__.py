@@ -14,6 +14,7 @@ from prometheus_client import start_http_server
 from checkpointer.faults import NO_FAULTS, FaultPoints
 from checkpointer.faults_kill import faults_from
 from checkpointer.open_store import StoreOptions, open_store
+from protos.arguments import port
 from protos.boundary import guarded
 from protos.checked import load_checked
 from publisher.background import end_with
@@ -31,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("config", help="pipeline configuration, as README.md shows it")
     parser.add_argument("--resume", action="store_true", help="remove the pin of a rollback")
     parser.add_argument("--once", action="store_true", help="publish what is there, then end")
-    parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus endpoint; 0: none")
+    parser.add_argument("--metrics-port", type=port, default=0, help="Prometheus endpoint; 0: none")
     parser.add_argument("--metrics-host", default="127.0.0.1", help="the address that it listens on")
     parser.add_argument("--log-level", default="info", choices=["debug", "info", "warning", "error"])
     parser.add_argument("--task", nargs="+", metavar=("TASK", "ARGUMENT"), help=f"one of {', '.join(TASKS)}, then end")

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
+from protos.arguments import LAST_PORT, at_least, port
 from protos.boundary import guarded, leave
 
 _PACKAGES = ("protos", "stream", "features", "recmodels", "checkpointer", "trainer")
@@ -18,12 +19,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("config", metavar="CONFIG")
     parser.add_argument("--take-over", action="store_true", help="fence another trainer of this model directory")
     parser.add_argument("--standby", action="store_true", help="be ready, and wait until the other trainer is gone")
-    parser.add_argument("--metrics-port", type=int, default=0, help="Prometheus port of rank 0; rank n adds n; 0: none")
+    parser.add_argument(
+        "--metrics-port", type=port, default=0, help="Prometheus port of rank 0; rank n adds n; 0: none"
+    )
     parser.add_argument("--metrics-host", default="127.0.0.1", help="the address that it listens on")
     parser.add_argument(
         "--device", choices=["auto", "cpu", "cuda"], default="auto", help="default: CUDA where this machine has it"
     )
-    parser.add_argument("--threads", type=int, default=0, help="of this rank's kernels (default: cores / local ranks)")
+    parser.add_argument(
+        "--threads", type=at_least(0), default=0, help="of this rank's kernels (default: cores / local ranks)"
+    )
     parser.add_argument(
         "--replay-cuts", default="", metavar="MODEL_DIR", help="train the batches that its log recorded"
     )
@@ -34,7 +39,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     """Train and return the exit code; an error becomes one line on stderr."""
-    args = _parser().parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    last = args.metrics_port + int(environment.get("WORLD_SIZE", "1")) - 1
+    if args.metrics_port and last > LAST_PORT:
+        parser.error(f"argument --metrics-port: the last rank would listen on {last}: the last port is {LAST_PORT}")
     return guarded(
         lambda: _train(args, environment), program="trainer", errors=sys.stderr, show_traceback=args.traceback
     )

@@ -6,7 +6,8 @@ import threading
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, port, require
+from headrace.commands.parsing import Commands, add_command, require
+from protos.arguments import port
 
 
 def add(commands: Commands) -> None:

@@ -3,7 +3,8 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_device, add_family, positive_number
+from headrace.commands.parsing import Commands, add_command, add_device, add_family
+from protos.arguments import positive_number
 from protos.dispositions import Report
 
 

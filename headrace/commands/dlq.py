@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_family, at_least
+from headrace.commands.parsing import Commands, add_command, add_family
 from headrace.moments import instant, moment, since_epoch
+from protos.arguments import at_least
 
 if TYPE_CHECKING:
     from stream.deadletter_marks import Entry

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least
+from headrace.commands.parsing import Commands, add_command
+from protos.arguments import at_least
 
 
 def add(commands: Commands) -> None:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_family, add_model_dir, at_least
+from headrace.commands.parsing import Commands, add_command, add_family, add_model_dir
 from headrace.moments import instant
+from protos.arguments import at_least
 
 if TYPE_CHECKING:
     from checkpointer.commit import Commit

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_device, at_least
+from headrace.commands.parsing import Commands, add_command, add_device
+from protos.arguments import at_least
 
 _RUNTIMES = ("aot_inductor", "torch_script")
 

@@ -47,40 +47,6 @@ def add_device(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=text)
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """An argument type: a whole number of `least` or more."""
-
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
-        if number < least:
-            raise argparse.ArgumentTypeError(f"{number} is less than {least}")
-        return number
-
-    return parse
-
-
-def port(text: str) -> int:
-    """An argument type: a TCP port; 0 means what the argument says of it."""
-    number = at_least(0)(text)
-    if number > 65535:
-        raise argparse.ArgumentTypeError(f"{number} is no port: the last is 65535")
-    return number
-
-
-def positive_number(text: str) -> float:
-    """An argument type: a number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
-
-
 def require(condition: bool, message: str) -> None:
     """Raise UsageError with `message` unless `condition` holds."""
     if not condition:

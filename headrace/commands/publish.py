@@ -4,7 +4,8 @@ import argparse
 import time
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_model_dir, at_least, port
+from headrace.commands.parsing import Commands, add_command, add_model_dir
+from protos.arguments import at_least, port
 
 
 def add(commands: Commands) -> None:

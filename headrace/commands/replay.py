@@ -3,7 +3,8 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, at_least, positive_number
+from headrace.commands.parsing import Commands, add_command
+from protos.arguments import at_least, positive_number
 
 
 def add(commands: Commands) -> None:

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_model_dir, port
+from headrace.commands.parsing import Commands, add_command, add_model_dir
+from protos.arguments import port
 
 
 def add(commands: Commands) -> None:

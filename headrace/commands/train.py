@@ -3,7 +3,8 @@
 import argparse
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_device, at_least, port
+from headrace.commands.parsing import Commands, add_command, add_device, require
+from protos.arguments import LAST_PORT, at_least, port
 
 
 def add(commands: Commands) -> None:
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.checked import load_checked
     from headrace.launch import launch
 
+    last = args.metrics_port + args.nproc - 1
+    require(not args.metrics_port or last <= LAST_PORT, f"--metrics-port: the last rank would listen on {last}")
     load_checked(args.config, notices=False)
     if args.nproc > 1:
         # Each rank would say the same: here it is said once.
