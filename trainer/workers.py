@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import HashStore
+from torch.distributed.distributed_c10d import _abort_process_group
 
 from trainer.devices import CPU
 from trainer.errors import WorkerError
@@ -145,7 +146,12 @@ class Workers:
 
         A rank that failed leaves alone: the others are elsewhere, and learn of it by its leaving.
         """
-        if self.world_size > 1 and together:
+        if not together:
+            # Destroying waits for what is under way: NCCL for a rank that is gone, until its watchdog kills this process,
+            # which has not said yet what happened.
+            _abort_process_group()
+            return
+        if self.world_size > 1:
             with naming_lost_ranks(self.rank):
                 dist.barrier()
         dist.destroy_process_group()
