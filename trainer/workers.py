@@ -147,7 +147,7 @@ class Workers:
         A rank that failed leaves alone: the others are elsewhere, and learn of it by its leaving.
         """
         if not together:
-            # Destroying waits for what is under way: NCCL for a rank that is gone, until its watchdog kills this process,
+            # Destroying waits for what is under way: NCCL for a lost rank, until its watchdog kills this process,
             # which has not said yet what happened.
             _abort_process_group()
             return
