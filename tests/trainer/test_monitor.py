@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
+from torch.utils.tensorboard import SummaryWriter
 
 from protos.pipeline_pb2 import EasyRecConfig
 from stream.broker import free_port
 from tests.trainer.test_run import run
 from trainer.monitor import Monitor
+from trainer.summaries import Summaries
 
 Configure = Callable[..., EasyRecConfig]
 
@@ -56,6 +60,16 @@ def test_chosen_summaries_are_drawn(watched: EasyRecConfig) -> None:
     assert "global_gradient_norm" in scalars
     assert any(tag.startswith("gradient_norm/") for tag in scalars)
     assert {tag.split("/")[0] for tag in histograms} == {"gradient", "parameter"}
+
+
+def test_gradients_of_a_scaled_loss_are_drawn_as_those_of_the_loss(tmp_path: Path) -> None:
+    parameter = nn.Parameter(torch.zeros(2))
+    parameter.grad = torch.tensor([3.0, 4.0]) * 1024
+    with SummaryWriter(str(tmp_path)) as board:
+        Summaries(board, ["global_gradient_norm"]).gradients(1, [("w", parameter)], scale=1024.0)
+    drawn = EventAccumulator(str(tmp_path))
+    drawn.Reload()
+    assert [event.value for event in drawn.Scalars("global_gradient_norm")] == [5.0]
 
 
 def test_profiling_leaves_a_trace_of_steps(configure: Configure) -> None:
