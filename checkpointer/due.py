@@ -61,6 +61,7 @@ class CompactionDue:
         self._clock = clock
         self._commits, self._grown, self._base_bytes = 0, 0, 0
         self._known = False
+        self._found = False
         self._began: float | None = None
         self._not_before = -math.inf
 
@@ -75,11 +76,13 @@ class CompactionDue:
             return False
         if self._known and not self._options.reached(self._commits, self._grown, self._base_bytes):
             return False
-        return self._look()
+        # Where it was due and could not begin, reading all manifests again for every commit would tell no more.
+        self._found = self._found or self._look()
+        return self._found
 
     def started(self) -> None:
         """Compaction has begun."""
-        self._began = self._clock()
+        self._began, self._found = self._clock(), False
 
     def ended(self) -> None:
         """It has ended, well or not."""

@@ -69,9 +69,35 @@ def test_a_higher_ratio_writes_fewer_bases_and_reads_more(kit):
 def test_compaction_that_takes_long_is_rarer_and_never_more_than_its_share(kit):
     """Two seconds each at a tenth of the time: one in twenty seconds, however much has grown."""
     store = MemoryStore()
-    amplification = simulate(store, kit, DueOptions(after_ratio=0.05, max_share=0.1, least_bytes=0), commits=160, took_s=2.0)
+    amplification = simulate(
+        store, kit, DueOptions(after_ratio=0.05, max_share=0.1, least_bytes=0), commits=160, took_s=2.0
+    )
     assert len([1 for entry in store.list("bases")]) <= 1 + 80 / 20 + 1
     assert max(amplification) > 1.3, "a restore reads more instead"
+
+
+def test_what_is_due_and_cannot_begin_is_not_looked_up_again(kit):
+    """Nobody may be there to compact, and reading a log of hundreds of manifests at every commit is dear."""
+    manifests = itertools.count()
+
+    class Watched(MemoryStore):
+        def get(self, path, *, offset=0, length=None):
+            if path.endswith(".json"):
+                next(manifests)
+            return super().get(path, offset=offset, length=length)
+
+    store = Watched()
+    trainer = kit.toy(store)
+    due = CompactionDue(store, DueOptions(after_ratio=0.0, least_bytes=0))
+    for number in range(3):
+        trainer.commit([kit.rows([number], number)])
+    assert due.due()
+    seen = next(manifests)
+    due.add(1)
+    assert due.due()
+    assert next(manifests) == seen + 1
+    due.started()
+    assert not due.due()
 
 
 def test_dense_parts_are_no_growth(kit):
