@@ -175,17 +175,20 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--commits", type=int, default=7200)
     parser.add_argument("--lookups", type=int, nargs="+", default=[100, 700, 5000])
     parser.add_argument("--took", type=float, default=2.0)
+    parser.add_argument("--only", default="", help="policies whose name holds this")
     args = parser.parse_args(arguments)
     logging.disable(logging.INFO)
     policies: dict[str, DueOptions | None] = {
         "before (ratio 1, every 32 commits)": None,
         "ratio 1, no share": DueOptions(after_ratio=1.0, max_share=1.0, least_bytes=0),
-        "ratio 0.25, share 0.1": DueOptions(max_share=0.1, least_bytes=0),
-        "ratio 0.25, share 0.2 (default)": DueOptions(least_bytes=0),
-        "ratio 0.25, no share": DueOptions(max_share=1.0, least_bytes=0),
+        "ratio 0.25, share 0.1": DueOptions(after_ratio=0.25, max_share=0.1, least_bytes=0),
+        "ratio 0.25, share 0.2": DueOptions(after_ratio=0.25, least_bytes=0),
+        "ratio 0.25, no share": DueOptions(after_ratio=0.25, max_share=1.0, least_bytes=0),
+        "ratio 0.2, share 0.2 (default)": DueOptions(least_bytes=0),
     }
     print_row("lookups", "policy", "max", "p50", "disk max", "write ampl.", "bases", "compaction / commits, cpu")
-    for lookups, (name, options) in itertools.product(args.lookups, policies.items()):
+    chosen = [(name, options) for name, options in policies.items() if args.only in name]
+    for lookups, (name, options) in itertools.product(args.lookups, chosen):
         course = simulate(options, lookups=lookups, commits=args.commits, took_s=args.took)
         write = (course.committed + course.rewritten) / course.committed
         read = np.array(course.amplification)

@@ -24,7 +24,7 @@ class DueOptions:
     """After how many deltas, or which ratio of their bytes to the base's; which share of time it may take at most."""
 
     after_commits: int = 240
-    after_ratio: float = 0.25
+    after_ratio: float = 0.2
     max_share: float = 0.2
     least_bytes: int = LEAST_BYTES
 

@@ -33,7 +33,7 @@ class RetentionOptions:
     """When to compact and what to keep."""
 
     compact_after_commits: int = 240
-    compact_after_bytes_ratio: float = 0.25
+    compact_after_bytes_ratio: float = 0.2
     compact_least_bytes: int = LEAST_BYTES
     keep_bases: int = 2
     keep_log_ms: int = 86_400_000

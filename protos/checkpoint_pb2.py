@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17protos/checkpoint.proto\x12\x0fheadrace.protos\"\xaf\x02\n\x10\x43heckpointConfig\x12\x1f\n\x12\x63ommit_interval_ms\x18\x01 \x01(\r:\x03\x35\x30\x30\x12\x1d\n\x15\x63ommit_interval_steps\x18\x02 \x01(\r\x12\"\n\x15\x63ompact_after_commits\x18\x03 \x01(\r:\x03\x32\x34\x30\x12\'\n\x19\x63ompact_after_bytes_ratio\x18\x04 \x01(\x02:\x04\x30.25\x12\x15\n\nkeep_bases\x18\x05 \x01(\r:\x01\x32\x12\x1d\n\x0bkeep_log_ms\x18\x06 \x01(\x04:\x08\x38\x36\x34\x30\x30\x30\x30\x30\x12\x10\n\x08lock_dir\x18\x07 \x01(\t\x12&\n\x02s3\x18\x08 \x01(\x0b\x32\x1a.headrace.protos.S3Options\x12\x1e\n\x11\x63ompact_max_share\x18\t \x01(\x02:\x03\x30.2\"b\n\tS3Options\x12\x10\n\x08\x65ndpoint\x18\x01 \x01(\t\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x18\n\x10\x63redentials_file\x18\x03 \x01(\t\x12\x19\n\nallow_http\x18\x04 \x01(\x08:\x05\x66\x61lse')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17protos/checkpoint.proto\x12\x0fheadrace.protos\"\xae\x02\n\x10\x43heckpointConfig\x12\x1f\n\x12\x63ommit_interval_ms\x18\x01 \x01(\r:\x03\x35\x30\x30\x12\x1d\n\x15\x63ommit_interval_steps\x18\x02 \x01(\r\x12\"\n\x15\x63ompact_after_commits\x18\x03 \x01(\r:\x03\x32\x34\x30\x12&\n\x19\x63ompact_after_bytes_ratio\x18\x04 \x01(\x02:\x03\x30.2\x12\x15\n\nkeep_bases\x18\x05 \x01(\r:\x01\x32\x12\x1d\n\x0bkeep_log_ms\x18\x06 \x01(\x04:\x08\x38\x36\x34\x30\x30\x30\x30\x30\x12\x10\n\x08lock_dir\x18\x07 \x01(\t\x12&\n\x02s3\x18\x08 \x01(\x0b\x32\x1a.headrace.protos.S3Options\x12\x1e\n\x11\x63ompact_max_share\x18\t \x01(\x02:\x03\x30.2\"b\n\tS3Options\x12\x10\n\x08\x65ndpoint\x18\x01 \x01(\t\x12\x0e\n\x06region\x18\x02 \x01(\t\x12\x18\n\x10\x63redentials_file\x18\x03 \x01(\t\x12\x19\n\nallow_http\x18\x04 \x01(\x08:\x05\x66\x61lse')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,7 +32,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.checkpoint_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CHECKPOINTCONFIG']._serialized_start=45
-  _globals['_CHECKPOINTCONFIG']._serialized_end=348
-  _globals['_S3OPTIONS']._serialized_start=350
-  _globals['_S3OPTIONS']._serialized_end=448
+  _globals['_CHECKPOINTCONFIG']._serialized_end=347
+  _globals['_S3OPTIONS']._serialized_start=349
+  _globals['_S3OPTIONS']._serialized_end=447
 # @@protoc_insertion_point(module_scope)

@@ -53,7 +53,7 @@ def simulate(store, kit, options, *, commits: int, took_s: float = 0.0, touched:
 
 def test_a_restore_never_reads_much_more_than_the_state(kit):
     store = Counting()
-    amplification = simulate(store, kit, DueOptions(after_ratio=0.25, least_bytes=0), commits=150)
+    amplification = simulate(store, kit, DueOptions(least_bytes=0), commits=150)
     assert max(amplification) <= 1.3
     steps = plan(store, None)
     store.read = 0
@@ -128,4 +128,4 @@ def test_a_log_without_a_base_needs_one_and_one_that_cannot_be_read_waits(kit):
 
 def test_a_small_state_is_compacted_by_its_commits_alone():
     assert [DueOptions().reached(commits, 1 << 20, 1) for commits in (239, 240)] == [False, True]
-    assert DueOptions().reached(1, 4 << 20, 16 << 20) and not DueOptions().reached(1, 4 << 20, 17 << 20)
+    assert DueOptions().reached(1, 4 << 20, 20 << 20) and not DueOptions().reached(1, 4 << 20, 21 << 20)

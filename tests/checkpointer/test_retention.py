@@ -165,7 +165,7 @@ def test_maintenance_has_one_lock(kit, tmp_path):
 def test_options_come_from_the_configuration():
     options = RetentionOptions.from_proto(CheckpointConfig(keep_log_ms=5), keep_marked=3, seen_window_ms=7)
     assert (options.compact_after_commits, options.keep_bases, options.keep_log_ms) == (240, 2, 5)
-    assert (options.keep_marked, options.seen_window_ms, options.compact_after_bytes_ratio) == (3, 7, 0.25)
+    assert (options.keep_marked, options.seen_window_ms, options.compact_after_bytes_ratio) == (3, 7, pytest.approx(0.2))
 
 
 def test_many_commits_stay_few_files_and_a_short_restore(kit, tmp_path):

@@ -60,7 +60,7 @@ def test_child_starts_every_so_many_commits(tmp_path: Path) -> None:
 
 
 def test_child_starts_when_a_restore_would_read_too_much(tmp_path: Path) -> None:
-    """Every commit is as large as the first: with a quarter of it allowed, the second is enough; then it rests."""
+    """Every commit is as large as the first: with a fifth of it allowed, the second is enough; then it rests."""
     calls, start = started()
     store, clock = MemoryStore(), [0.0]
     options = WriterOptions(token="t", clock_ms=lambda: 0, new_chain=lambda: "c", writer="w")
