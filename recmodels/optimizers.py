@@ -252,6 +252,8 @@ class DenseOptimizer:
         if saved is not None and self._scaler.is_enabled():
             mine = {"scale": held, "_growth_tracker": int(saved[1])}
             self._scaler.load_state_dict(self._scaler.state_dict() | mine)
+        elif saved is not None:
+            log.info("loss scale %s of the commit is left out: this precision needs none", held)
         if self.accumulated and self.scale != held:
             for parameter in self._named.values():
                 if parameter.grad is not None:
