@@ -3,6 +3,9 @@
 A GPU adds in no fixed order, so that numbers agree closely where they do not agree to the last bit.
 """
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +21,7 @@ from checkpointer.local_store import LocalStore
 from features import create_features
 from protos.load import load_config
 from protos.pipeline_pb2 import EasyRecConfig
+from tests.trainer.test_ranks import train as ranks
 from tests.trainer.test_run import Crash, CrashAt, totals
 from trainer.devices import CPU, Machine
 from trainer.evaluate import evaluate, predict
@@ -167,11 +171,23 @@ def test_evaluation_and_prediction_agree_on_both_devices(configure: Configure, s
     assert np.allclose(*probabilities, atol=1e-4)
 
 
+@pytest.mark.timeout(600)
+def test_the_commands_train_on_the_gpu_and_evaluate_on_either_device(stage: Stage, tmp_path: Path) -> None:
+    config = stage.config(tmp_path / "model", MEASURED, *ROOMY)
+    assert "device=cuda:0" in ranks(config, nproc=1)
+    judged = []
+    for device in ("cuda", "cpu"):
+        command = ["evaluate", str(config), "--input", f"{stage.folder}/part-*.parquet", "--device", device, "--json"]
+        done = subprocess.run([sys.executable, "-m", "headrace", *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        judged.append(json.loads(done.stdout))
+    assert judged[0]["rows"] == judged[1]["rows"] > 0
+    assert judged[0]["auc"] == pytest.approx(judged[1]["auc"], abs=1e-3)
+
+
 @pytest.mark.skipif(Machine.found().gpus < 2, reason="needs two GPUs: one for each rank")
 @pytest.mark.timeout(600)
 def test_two_ranks_on_two_gpus_account_for_what_one_does(stage: Stage, tmp_path: Path) -> None:
-    from tests.trainer.test_ranks import train as ranks
-
     configs = {nproc: stage.config(tmp_path / f"ranks-{nproc}") for nproc in (1, 2)}
     for nproc, config in configs.items():
         assert f"device=cuda:{nproc - 1}" in ranks(config, nproc=nproc)
@@ -180,8 +196,6 @@ def test_two_ranks_on_two_gpus_account_for_what_one_does(stage: Stage, tmp_path:
 
 @pytest.mark.timeout(600)
 def test_more_ranks_than_gpus_are_told_so(stage: Stage, tmp_path: Path) -> None:
-    from tests.trainer.test_ranks import train as ranks
-
     too_many = Machine.found().gpus + 1
     said = ranks(stage.config(tmp_path / "model"), nproc=too_many, expect=2)
     assert f"{too_many} ranks on this machine have {too_many - 1} GPU(s)" in said
