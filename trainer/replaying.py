@@ -51,8 +51,8 @@ def read_recording(store: Store, workers: Workers) -> Recording:
     for commit in log.commits():
         if commit.from_now:
             raise TrainerConfigError(
-                f"commit {commit.seq} of {store.url} skipped to the ends of the topics (log revert --from-now): what was "
-                "trained is no one stretch of them, and cannot be replayed"
+                f"commit {commit.seq} of {store.url} skipped to the ends of the topics (log revert --from-now): what "
+                "was trained is no one stretch of them, and cannot be replayed"
             )
         if commit.forked is not None:
             # It holds the state of an older commit, whose cuts are in both.
