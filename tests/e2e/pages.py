@@ -19,7 +19,7 @@ from headrace.commands.train import of_a_rank
 from stream.broker import free_port
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120
+PATIENCE_S = 240
 
 
 def text_of(page: str) -> str:
