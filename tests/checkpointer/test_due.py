@@ -126,6 +126,21 @@ def test_a_log_without_a_base_needs_one_and_one_that_cannot_be_read_waits(kit):
     assert not due.due()
 
 
+def test_a_compaction_that_was_killed_is_begun_again_after_its_rest(kit):
+    clock = [0.0]
+    store = MemoryStore()
+    kit.filled(store)
+    due = CompactionDue(store, DueOptions(after_commits=5, max_share=0.25), clock=lambda: clock[0])
+    assert due.due()
+    due.started()
+    clock[0] = 2.0
+    due.ended()
+    found = []
+    for clock[0] in (2.0, 7.9, 8.1):
+        found.append(due.due())
+    assert found == [False, False, True]
+
+
 def test_a_small_state_is_compacted_by_its_commits_alone():
     assert [DueOptions().reached(commits, 1 << 20, 1) for commits in (239, 240)] == [False, True]
     assert DueOptions().reached(1, 4 << 20, 20 << 20) and not DueOptions().reached(1, 4 << 20, 21 << 20)

@@ -19,10 +19,13 @@ from checkpointer.local_store import LocalStore
 from features import create_features
 from headrace.maintain import revert_to
 from protos.pipeline_pb2 import EasyRecConfig
-from stream.progress import recorded_cuts
+from stream.cursor import Cursor
+from stream.deadletter import DeadLetter
+from stream.progress import Progress, recorded_cuts
 from tests.trainer.test_run import digest_of, run, totals
 from trainer.errors import TrainerError
 from trainer.learner import create_learner
+from trainer.position import Position
 from trainer.workers import Rank, Workers
 
 Configure = Callable[..., EasyRecConfig]
@@ -98,6 +101,28 @@ def test_training_goes_on_while_a_commit_is_written(configure: Configure) -> Non
     # What came due meanwhile merged into the next.
     assert max(after - before for before, after in pairwise(steps)) >= 3
     assert totals(config).trained == cut_rows(config)
+
+
+def test_training_rests_while_too_many_dead_letters_wait(configure: Configure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No byte of them may wait beside a commit in flight: nothing is lost, and it goes on when the commit is there."""
+    whole, resting = configure("whole"), configure("resting")
+    run(whole)
+    monkeypatch.setattr("trainer.desk.MAX_DEAD_BYTES", 0)
+    resting.checkpoint_config.commit_interval_steps = 0
+    resting.checkpoint_config.commit_interval_ms = 1
+    run(resting)
+    assert totals(resting) == totals(whole) and totals(whole).dead_lettered > 0
+
+
+def test_letters_that_wait_are_weighed_until_a_commit_has_them() -> None:
+    position = Position(progress=Progress())
+    letter = DeadLetter(cursor=Cursor(topic="t", partition=0), reason="r", detail="", raw=b"x" * 5000, format="JSON")
+    position.put_back([letter, letter])
+    weight = position.dead_bytes
+    assert weight > 10_000 and position.take_dead() == (letter, letter)
+    assert (position.dead_bytes, position.dead) == (0, [])
+    position.put_back([letter])
+    assert position.dead_bytes == weight / 2
 
 
 def test_every_commit_restores_into_a_run_that_ends_alike(configure: Configure, tmp_path: Path) -> None:
