@@ -149,6 +149,11 @@ class Writer:
         """Begin a new chain with the next commit, which must be a base that names the commit it was forked from."""
         self._chain = self._options.new_chain()
 
+    def close(self) -> None:
+        """Let the hint name the newest commit: whoever loses that one from now on is told."""
+        if self.head is not None and self._appended:
+            self._hint(self.head)
+
     def _manifest(self, draft: Draft, seq: int) -> tuple[Commit, bytes]:
         commit = Commit(
             seq=seq,
@@ -233,10 +238,13 @@ class Writer:
         self._next = commit.seq + 1
         self._appended += 1
         if self._appended % HINT_EVERY == 1:
-            try:
-                chain.write_hint(self._store, commit)
-            except StoreError as error:
-                logger.warning("no head hint written seq=%s error=%s", commit.seq, error)
+            self._hint(commit)
+
+    def _hint(self, commit: Commit) -> None:
+        try:
+            chain.write_hint(self._store, commit)
+        except StoreError as error:
+            logger.warning("no head hint written seq=%s error=%s", commit.seq, error)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -80,6 +80,8 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
             # Whatever needs no commit is done by then: the other trainer may be gone at any moment.
             stand_by(config, job.store, launch, job.workers, follower, stack, stop)
         writer = _open_writer(job.store, launch) if job.workers.rank == 0 else None
+        if writer is not None:
+            stack.callback(writer.close)
         seq = int(job.workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         position = _restore(job, seq, follower)
         recording = _open_recording(job, seq)

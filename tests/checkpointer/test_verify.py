@@ -107,6 +107,14 @@ def test_one_commit_that_is_only_staged_is_no_flaw_and_is_told(root):
     assert report.sound and report.staged == 6
 
 
+def test_after_a_clean_end_the_loss_of_the_last_commit_is_known(tmp_path, kit):
+    trainer = kit.filled(LocalStore(tmp_path))
+    trainer.writer.close()
+    assert verify(LocalStore(tmp_path)).sound
+    (tmp_path / log_path(6)).unlink()
+    assert flaws(tmp_path) == {(Flaw.MISSING, log_path(6))}
+
+
 def remove_blobs(root: Path, *seqs: int) -> None:
     for path in [path for seq in seqs for path in (root / "log/blobs").rglob(f"{seq:020d}-*")]:
         path.unlink()
