@@ -309,6 +309,21 @@ def _row_address(table: np.ndarray, key: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
+def _row_addresses(table: np.ndarray, values: np.ndarray, addresses: np.ndarray) -> None:
+    """Addresses of the rows of `values`, or 0, and ask for the rows: after a flip none may be in the cache."""
+    for start in range(0, len(values), _AHEAD):
+        end = min(start + _AHEAD, len(values))
+        if table[DIRECT_ROWS] < 0:
+            for i in range(start, end):
+                _prefetch(table[INDEX] + 16 * _home(values[i], table[MASK]))
+        for i in range(start, end):
+            addresses[i] = _row_address(table, values[i])
+            if addresses[i] != 0:
+                for line in range(addresses[i], addresses[i] + table[WIDTH], _LINE):
+                    _prefetch(line)
+
+
+@numba.njit(nogil=True, cache=True)
 def pool(
     catalogue: np.ndarray,
     plan: np.ndarray,
@@ -325,10 +340,13 @@ def pool(
     `values` holds the ids of all keys, `starts` (keys × batch + 1) their bounds, `weights` goes with it or is empty.
     `out` is flat: group after group, each row-major. Misses add zero and count in means. `found[t]`: lookups, hits.
     """
+    addresses = np.empty(len(values), np.int64)
     for e in range(len(plan)):
         entry = plan[e]
         table = catalogue[entry[TABLE]]
         dim = table[DIM]
+        first, last = starts[entry[KEY] * batch], starts[(entry[KEY] + 1) * batch]
+        _row_addresses(table, values[first:last], addresses[first:last])
         for b in range(batch):
             begin = starts[entry[KEY] * batch + b]
             end = starts[entry[KEY] * batch + b + 1]
@@ -336,12 +354,11 @@ def pool(
             target = out[base : base + dim]
             for i in range(begin, end):
                 found[entry[TABLE], 0] += 1
-                address = _row_address(table, values[i])
-                if address == 0:
+                if addresses[i] == 0:
                     continue
                 found[entry[TABLE], 1] += 1
                 weight = weights[i] if len(weights) > 0 else np.float32(1.0)
-                _add_row(target, address, dim, table[WIDTH], table[ENCODING], weight, halves)
+                _add_row(target, addresses[i], dim, table[WIDTH], table[ENCODING], weight, halves)
             if entry[MEAN] and end - begin > 1:
                 for j in range(dim):
                     target[j] /= np.float32(end - begin)
