@@ -192,9 +192,14 @@ def _steps(bases: Sequence[Base], floor: int, apart_ms: int) -> set[int]:
     """The floor and bases above it some time apart, on which the floor climbs as the log gets old."""
     kept: list[Base] = []
     for base in bases:
-        if base.seq == floor or (kept and base.commit.committed_ms - kept[-1].commit.committed_ms >= max(1, apart_ms)):
+        # In either direction: behind a base of a clock that was ahead there would be no more, and the floor would stay.
+        if base.seq == floor or (kept and _apart_ms(kept[-1], base) >= max(1, apart_ms)):
             kept.append(base)
     return {base.seq for base in kept}
+
+
+def _apart_ms(one: Base, other: Base) -> int:
+    return abs(other.commit.committed_ms - one.commit.committed_ms)
 
 
 def _committed_ms(store: Store, seq: int) -> int:
@@ -213,11 +218,11 @@ def _collect_blobs(store: Store, floor: int, faults: FaultPoints) -> int:
     for folder in store.folders(f"{LOG}/blobs"):
         staged = [(staged_under(found.path), found.path) for found in store.list(folder)]
         below = [path for number, path in staged if number is not None and number < floor]
-        if not below:
-            return removed
         for path in below:
             if path not in named:
                 store.delete(path)
                 faults.reached("collect.blob_deleted")
                 removed += 1
+        if any(number is not None and number >= floor for number, _ in staged):
+            return removed  # folders ascend
     return removed

@@ -165,7 +165,11 @@ def test_maintenance_has_one_lock(kit, tmp_path):
 def test_options_come_from_the_configuration():
     options = RetentionOptions.from_proto(CheckpointConfig(keep_log_ms=5), keep_marked=3, seen_window_ms=7)
     assert (options.compact_after_commits, options.keep_bases, options.keep_log_ms) == (240, 2, 5)
-    assert (options.keep_marked, options.seen_window_ms, options.compact_after_bytes_ratio) == (3, 7, pytest.approx(0.2))
+    assert (options.keep_marked, options.seen_window_ms, options.compact_after_bytes_ratio) == (
+        3,
+        7,
+        pytest.approx(0.2),
+    )
 
 
 def test_many_commits_stay_few_files_and_a_short_restore(kit, tmp_path):
@@ -203,3 +207,32 @@ def test_the_log_of_a_long_window_is_collected_too(kit, tmp_path):
         trainer.check(CommitLog(store).restore(seq))
     assert len(live_seqs(store)) >= 200
     assert verify(store).sound
+
+
+@pytest.mark.parametrize("ahead_ms", [10**12, -(10**12)])
+def test_the_log_stays_short_after_a_clock_that_jumped_for_a_while(ahead_ms, kit, tmp_path):
+    """Bases with times of the jump must not be the last that the floor climbs on."""
+    clock = [10**13]
+    store = MemoryStore()
+    trainer = kit.toy(store, kit.options(clock=lambda: clock[0]))
+    options = RetentionOptions(compact_after_commits=10, keep_bases=2, keep_log_ms=20_000)
+    for step in range(300):
+        clock[0] += 500 + {50: ahead_ms, 61: -ahead_ms}.get(step, 0)
+        trainer.commit([kit.rows([step % 7], step)])
+        if step % 5 == 0:
+            maintain(store, tmp_path, options, now_ms=clock[0], holder="me")
+    assert len(live_seqs(store)) <= 1.25 * 40 + 30
+    assert verify(store).sound
+
+
+def test_a_foreign_file_among_the_blobs_stops_no_collection(kit, monkeypatch):
+    monkeypatch.setattr("checkpointer.writer.BLOBS_PER_FOLDER", 2)
+    store = MemoryStore()
+    trainer = kit.filled(store, commits=3)
+    store.put_if_absent("log/blobs/00000000000000000/notes.txt", b"not ours")
+    for _ in range(4):
+        trainer.commit([kit.rows([1], 1)])
+        compact(store)
+        collect_garbage(store, RetentionOptions(keep_bases=1, keep_log_ms=0), now_ms=LATE)
+    left = [path for path in files(store) if path.startswith("log/blobs")]
+    assert len(left) == 2 and left[0].endswith("notes.txt")
