@@ -38,6 +38,7 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
     """Print what was found; exit code 2 when there are errors."""
     from protos.dispositions import check
     from protos.load import load_config
+    from protos.sources import reads_kafka
 
     config = load_config(args.config)
     report = check(config)
@@ -47,13 +48,23 @@ def run_check(args: argparse.Namespace, out: TextIO) -> int:
         return 2
     # These bring torch, which takes seconds: errors are told before. Features read their files, which may be amiss too.
     from features import create_features, refuse_misfits
+    from features.readers import readers
     from headrace.estimate import estimate
+    from stream.feed_options import FeedOptions
+    from stream.missing import naming_readers
+    from stream.opening import make_decoder
     from trainer.devices import Machine, choose
 
     device = choose(args.device, Machine.found()).type
     report = check(config, device=device)
     _write(report, out)
-    refuse_misfits(create_features(config), config.data_config)
+    features = create_features(config)
+    refuse_misfits(features, config.data_config)
+    if reads_kafka(config):
+        # Of a format that has a schema of its own, that must hold every column; it says what cannot be told from 0.
+        columns = FeedOptions.from_proto(config, columns=features.columns).all_columns
+        with naming_readers(readers(features)):
+            make_decoder(config, columns)
     found = estimate(config, events_per_second=args.events_per_second)
     out.write(f"{args.config}: ok, {len(report.notices)} notice(s), for training on {device}\n")
     out.write(found.text())

@@ -143,6 +143,22 @@ def descriptor_file(folder: Path) -> Path:
     return path
 
 
+def test_config_check_reads_the_schema_of_protobuf_messages(
+    headrace: Callable[..., Any], write_config: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    form = f'format: PROTOBUF protobuf_message: "acme.Click" protobuf_descriptor_file: "{tmp_path}/click.desc"'
+    path = write_config(form=form)
+    absent = headrace("config", "check", path)
+    assert absent.code == 1 and "click.desc cannot be read" in absent.errors
+    descriptor_file(tmp_path)
+    assert headrace("config", "check", path).code == 0
+    assert [line for line in caplog.messages if "without clicked counts as clicked=0" in line]
+    path.write_text(path.read_text().replace("item:price", "item:prize"))
+    misspelt = headrace("config", "check", path)
+    assert misspelt.code == 1
+    assert "click.desc lacks the column prize (feature price); it has user_id, slot, price" in misspelt.errors
+
+
 @pytest.mark.parametrize(
     ("form", "declared"),
     [
