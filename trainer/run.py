@@ -79,9 +79,7 @@ def train(config: EasyRecConfig, launch: Launch, stop: threading.Event) -> None:
         if launch.standby:
             # Whatever needs no commit is done by then: the other trainer may be gone at any moment.
             stand_by(config, job.store, launch, job.workers, follower, stack, stop)
-        writer = _open_writer(job.store, launch) if job.workers.rank == 0 else None
-        if writer is not None:
-            stack.callback(writer.close)
+        writer = _open_writer(job.store, launch, stack) if job.workers.rank == 0 else None
         seq = int(job.workers.gather(str(writer.head.seq if writer and writer.head else 0).encode())[0])
         position = _restore(job, seq, follower)
         recording = _open_recording(job, seq)
@@ -240,8 +238,8 @@ def _leave(
     workers.close(together=kind is None)
 
 
-def _open_writer(store: Store, launch: Launch) -> Writer:
-    return Writer.open(
+def _open_writer(store: Store, launch: Launch, stack: ExitStack) -> Writer:
+    writer = Writer.open(
         store,
         WriterOptions(
             token=f"{launch.host}/{uuid.uuid4().hex}",
@@ -251,6 +249,8 @@ def _open_writer(store: Store, launch: Launch) -> Writer:
             faults=launch.faults,
         ),
     )
+    stack.callback(writer.close)
+    return writer
 
 
 def _open_upkeep(job: Job) -> Upkeep | None:
