@@ -40,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowBlock:
-    """Rows of one width, table after table, no id twice in a run; none of its arrays can be written to.
+    """Rows of one width, table after table, each once and no id of it twice; none of its arrays can be written to.
 
     `ids` int64[n]; `rows` uint8[n, w] encoded, C order, meaningless where deleted; `kept` bool[n], False: deleted.
     """
@@ -87,15 +87,16 @@ def decode_block(payload: bytes, what: str, tables: Mapping[str, Table]) -> RowB
         # On this thread alone: a replica reads at a low priority, which Arrow's own threads do not have.
         columns = pq.ParquetFile(pa.BufferReader(payload), read_dictionary=["table"]).read(use_threads=False)
         names = columns["table"].combine_chunks()
+        codes, known = names.indices.to_numpy(), names.dictionary.to_pylist()
         _check_types(columns.schema, what)
         ids = columns["id"].combine_chunks().to_numpy()
         rows, kept = _rows(columns["row"].combine_chunks())
     except (pa.ArrowException, KeyError) as error:
         raise VersionError(Reason.CORRUPT, f"{what} is not a file of serving rows: {error}") from error
-    codes = names.indices.to_numpy()
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(known):
+        raise VersionError(Reason.CORRUPT, f"{what} holds rows of a table without a name")
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     ends = np.append(starts[1:], len(codes))
-    known = names.dictionary.to_pylist()
     runs = tuple(
         Run(table=known[codes[start]], start=int(start), end=int(end)) for start, end in zip(starts, ends, strict=True)
     )
@@ -104,6 +105,8 @@ def decode_block(payload: bytes, what: str, tables: Mapping[str, Table]) -> RowB
 
 
 def _check_runs(runs: tuple[Run, ...], ids: np.ndarray, what: str, tables: Mapping[str, Table]) -> None:
+    if len({run.table for run in runs}) < len(runs):
+        raise VersionError(Reason.CORRUPT, f"{what} holds the rows of a table in two places")
     for run in runs:
         if run.table not in tables:
             raise VersionError(

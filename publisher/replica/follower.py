@@ -188,10 +188,13 @@ class Follower:
         before = current.version
         self._change(current, version, state, patches)
         undo = None
-        if self._drained(current):
-            undo = current.tables.exchange(patches)
-            self._idle = current
-        self._history.add(before, undo)
+        try:
+            if self._drained(current):
+                undo = current.tables.exchange(patches)
+                self._idle = current
+        finally:
+            # Also where that failed: a way back that lacks this step would lead to rows of no version.
+            self._history.add(before, undo)
         return "deltas"
 
     def _retreat(self, current: Side, version: ServingVersion, state: State, undo: tuple[Patch, ...]) -> str:

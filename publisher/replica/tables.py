@@ -288,10 +288,11 @@ class ServingTables:
             part = slice(run.start, run.end)
             table = self._table(run.table)
             table.check(block.ids[part], block.rows[part], block.kept[part])
-            if not every:
-                table.make_room(0, int(np.count_nonzero(~block.kept[part])))
         for name in patch.resets:
             self._table(name).clear()
+        if not every:
+            for run in block.runs:
+                self._tables[run.table].make_room(0, int(np.count_nonzero(~block.kept[run.start : run.end])))
         if patch.resets or not every:
             self._refresh()
 

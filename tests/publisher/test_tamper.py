@@ -202,6 +202,15 @@ def test_deletion_and_row_of_one_id_are_refused():
     assert refusal(lambda: list(decode_rows(rows(ids=(1, 2), deleted=(2,)), "x", TABLES))) is Reason.CORRUPT
 
 
+@pytest.mark.parametrize("names", [["user", "item", "user"], ["user", None, "item"]])
+def test_table_in_two_places_or_without_a_name_is_refused(names):
+    sink = pa.BufferOutputStream()
+    columns = {"table": pa.array(names), "id": [1, 1, 1], "row": pa.array([b"12345678"] * 3, pa.binary(8))}
+    pq.write_table(pa.table(columns), sink)
+    tables = {**TABLES, "item": Table(name="item", kind="zch", dim=2)}
+    assert refusal(lambda: list(decode_rows(sink.getvalue().to_pybytes(), "x", tables))) is Reason.CORRUPT
+
+
 @pytest.mark.parametrize("columns", [{"a": [1]}, {"table": ["user"], "id": [1], "row": [1]}])
 def test_parquet_of_another_shape_is_refused(columns):
     sink = pa.BufferOutputStream()

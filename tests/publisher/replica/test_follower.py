@@ -29,6 +29,10 @@ from publisher.signing import Signer, Verifier
 from tests.publisher.replica.conftest import TABLES, Change, VersionWriter
 
 
+def fail(*_: object) -> int:
+    raise MemoryError
+
+
 class Replica:
     """A follower with a clock of its own."""
 
@@ -385,6 +389,27 @@ def test_follower_with_a_key_follows_only_pointers_that_key_has_signed(
     writer.points_as = ours
     writer.point(1)
     assert replica.follower.poll() and replica.served.number == 1
+
+
+def test_step_whose_way_back_was_not_kept_is_not_left_out_of_it(
+    replica: Replica, writer: VersionWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2, 3):
+        writer.publish(number, {"user_id_emb": Change(put={1: float(number), 10 + number: 9.0})})
+        if number == 3:
+            # The flip is done by then; what fails is bringing the other side along.
+            monkeypatch.setattr("publisher.replica.kernels.exchange", fail)
+            with pytest.raises(MemoryError):
+                replica.follower.poll()
+            monkeypatch.undo()
+        else:
+            assert replica.follower.poll()
+    assert (replica.served.number, replica.rows()) == (3, writer.rows)
+    writer.point(1)
+    assert replica.follower.poll()
+    assert replica.served.number == 1
+    assert replica.rows()["user_id_emb"][1] == 1.0
+    assert 13 not in replica.rows()["user_id_emb"]
 
 
 def test_follower_with_a_key_refuses_an_old_pointer_that_was_put_back(
