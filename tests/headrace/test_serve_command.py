@@ -39,12 +39,15 @@ def test_serve_is_live_before_a_version_is_there_and_leaves_on_sigterm(model_dir
     command = [sys.executable, "-m", "headrace", "serve", str(model_dir), "--port", str(port)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        live = ask(f"http://127.0.0.1:{port}/v2/health/live", deadline_s=90)
-        assert live == (200, {"live": True})
-        status, body = ask(f"http://127.0.0.1:{port}/v2/health/ready", deadline_s=10)
-        assert (status, "no verified version" in body["error"]) == (503, True)
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        try:
+            live = ask(f"http://127.0.0.1:{port}/v2/health/live", deadline_s=200)
+            assert live == (200, {"live": True})
+            status, body = ask(f"http://127.0.0.1:{port}/v2/health/ready", deadline_s=10)
+            assert (status, "no verified version" in body["error"]) == (503, True)
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
 
