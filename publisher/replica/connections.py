@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,11 @@ logger = logging.getLogger(__name__)
 _IDLE_S: Final = 75.0
 # For a client that is refused to read why, before what it sent meanwhile resets its connection.
 _LINGER_S: Final = 1.0
+# Of so many at once; who comes in greater numbers must not take all descriptors of the process.
+_MOST_LINGERING: Final = 64
+
+# For files, threads' pipes, and connections that are refused or not yet taken.
+_OTHER_DESCRIPTORS: Final = 1024
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -27,6 +33,22 @@ class Bound:
 
     most: int
     refused: Callable[[], object]
+
+
+def allow_descriptors(most_connections: int) -> None:
+    """Raise the soft limit on open files (ulimit -n), often 1,024, so that connections leave some for files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = most_connections + _OTHER_DESCRIPTORS
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+    if allowed < needed:
+        logger.warning(
+            "open files limit=%d needed=%d: raise the hard limit (ulimit -Hn), or lower max_connections",
+            allowed,
+            needed,
+        )
 
 
 class Runner(web.AppRunner):
@@ -47,6 +69,7 @@ class _Server(web.Server):
     def __init__(self, answering: web.Server, bound: Bound) -> None:
         super().__init__(partial(_answered, answering.request_handler), request_factory=answering.request_factory)
         self._bound = bound
+        self.lingering = 0
 
     def __call__(self) -> web.RequestHandler:
         return _Connection(self, self._bound)
@@ -79,9 +102,12 @@ class _Connection(web.RequestHandler):
             super().connection_made(transport)
             return
         self._bound.refused()
-        if isinstance(transport, asyncio.Transport):
-            transport.write(_refusal(self._bound.most))
-            transport.write_eof()
+        self._server.lingering += 1
+        if not isinstance(transport, asyncio.Transport) or self._server.lingering > _MOST_LINGERING:
+            transport.close()
+            return
+        transport.write(_refusal(self._bound.most))
+        transport.write_eof()
         asyncio.get_running_loop().call_later(_LINGER_S, transport.close)
 
     def data_received(self, data: bytes) -> None:
@@ -91,7 +117,9 @@ class _Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End."""
-        if not self._refused:
+        if self._refused:
+            self._server.lingering -= 1
+        else:
             super().connection_lost(exc)
 
     def handle_error(
@@ -109,6 +137,13 @@ class _Connection(web.RequestHandler):
         response = error_response(status, f"the request is not understood: {what}")
         response.force_close()
         return response
+
+    def log_exception(self, message: str, *, exc_info: BaseException | None = None) -> None:
+        """Log; the rest of a body that cannot be read, after its answer, is the client's fault and no trace of ours."""
+        if isinstance(exc_info, web.RequestPayloadError):
+            logger.info("body not understood error=%r", str(exc_info)[:200])
+        else:
+            logger.error("%s", message, exc_info=exc_info)
 
 
 def _refusal(most: int) -> bytes:

@@ -15,6 +15,7 @@ from aiohttp import web
 from checkpointer.store import Store
 from publisher.export.host import this_host
 from publisher.replica.alarm import StalenessAlarm
+from publisher.replica.connections import allow_descriptors
 from publisher.replica.errors import StartError
 from publisher.replica.follower import Follower
 from publisher.replica.metrics import ReplicaMetrics
@@ -66,6 +67,7 @@ def serve_store(store: Store, options: ServeOptions) -> int:
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         take_turns(REQUESTS_NS, nicer=0, call=linux())
         torch.set_num_threads(1)
+        allow_descriptors(options.max_connections)
         metrics, switch = ReplicaMetrics(), Switch[Side]()
         server = InferenceServer(switch, options, metrics, time.time)
         parts = _parts(store, switch, metrics, options)

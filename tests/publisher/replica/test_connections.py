@@ -1,6 +1,7 @@
 """Connections and bodies over real sockets: clients that stall, too many at once, and bytes that are no request."""
 
 import json
+import resource
 import socket
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from publisher.replica.connections import allow_descriptors
 from publisher.replica.options import ServeOptions
 from publisher.replica.serving import Servable
 from publisher.replica.switch import Switch
@@ -122,6 +124,39 @@ def test_connections_over_the_limit_are_told_so_and_counted() -> None:
                 return read_all(connection)[0] == 200
 
         until(answered)
+
+
+def test_few_of_those_who_are_refused_are_told_why_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is told keeps a descriptor for a while; thousands would leave the replica none to read versions with."""
+    monkeypatch.setattr("publisher.replica.connections._LINGER_S", 60.0)
+    with serving(max_connections=1) as server, connect(server) as held, ExitStack() as opened:
+        held.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: h\r\n\r\n")
+        assert read_all(held)[0] == 200
+        refused = [opened.enter_context(connect(server)) for _ in range(100)]
+        assert sum(bool(connection.recv(1)) for connection in refused) == 64
+
+
+def test_body_that_cannot_be_read_leaves_no_trace_of_ours_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    with serving() as server, connect(server) as connection:
+        head = f"POST {INFER} HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n"
+        connection.sendall(head.encode() + b"hello")
+        assert read_all(connection)[0] == 400
+        until(lambda: "body not understood" in caplog.text)
+        assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_soft_limit_on_open_files_is_raised_for_the_connections(caplog: pytest.LogCaptureFixture) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+        allow_descriptors(512)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(1536, hard), hard)
+        allow_descriptors(1 << 40)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+        assert "lower max_connections" in caplog.text
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 LINE = "a" * 20_000
