@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TextIO
 
-from headrace.commands.parsing import Commands, add_command, add_model_dir
+from headrace.commands.parsing import Commands, add_command, add_model_dir, require
 from protos.arguments import port
 
 
@@ -48,5 +48,6 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     if args.verify_key_file:
         options = replace(options, verify_key_file=args.verify_key_file)
     if args.state_file:
+        require(options.verify_key_file is not None, "--state-file guards signed pointers: give --verify-key-file too")
         options = replace(options, state_file=args.state_file)
     return serve_store(store, options)
