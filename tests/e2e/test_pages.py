@@ -3,6 +3,8 @@
 import json
 import re
 import runpy
+import shlex
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,7 +99,7 @@ def train_more(reader: Reader, line: str = "headrace train pipeline.config") -> 
 
 def test_every_command_of_the_pages_is_run_or_said_not_to_be() -> None:
     shown = {page: command_blocks(page) for page in PAGES}
-    walked = {"README.md", "docs/features.md", "docs/publishing.md", "docs/training.md"}
+    walked = {"README.md", *(f"docs/{name}.md" for name in ("features", "publishing", "serving", "training"))}
     assert {page for page, blocks in shown.items() if blocks} == walked | set(ELSEWHERE)
     assert set(NOT_RUN) <= {line for blocks in shown.values() for block in blocks for line in block}
     assert all(line in NOT_RUN for line in command_blocks("README.md")[0])
@@ -196,6 +198,12 @@ def test_serving_page(loop: Loop, tmp_path: Path) -> None:
     said = runpy.run_path(str(tmp_path / "ask.py"))
     assert said["result"].as_numpy("probs").shape == (3,)
     assert int(said["result"].get_response()["model_version"]) == loop.version()
+    ((curl,),) = command_blocks("docs/serving.md")
+    program, place, option, body = shlex.split(curl.replace("8080", str(loop.port)))
+    assert (program, option) == ("curl", "-d")
+    with urllib.request.urlopen(f"http://{place}", body.encode(), timeout=30) as answer:
+        (probs,) = [part for part in json.load(answer)["outputs"] if part["name"] == "probs"]
+    assert probs["data"] == pytest.approx(said["result"].as_numpy("probs")[:2].tolist(), rel=1e-5)
     (tmp_path / "ragged.py").write_text(f"import numpy as np\n{ragged}")
     sent = runpy.run_path(str(tmp_path / "ragged.py"))["ragged"]
     tensors = {name: _tensor(name, data) for name, data in sent.items()}
