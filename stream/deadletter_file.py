@@ -6,8 +6,9 @@ import base64
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from stream.cursor import Cursor
 from stream.deadletter import DeadLetter
@@ -27,7 +28,8 @@ class FileDeadLetters:
         self._code_version = code_version
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = self._path.open("ab")
+            # Without a buffer: what it kept of a write that failed would come before the next one.
+            self._file = self._path.open("ab", buffering=0)
             drop_torn_line(self._path)
             sync_folder(folder)
         except OSError as error:
@@ -38,9 +40,7 @@ class FileDeadLetters:
         now_ms = self._clock_ms()
         lines = b"".join(_line(letter, self._code_version, now_ms) for letter in letters)
         try:
-            self._file.write(lines)
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            append(self._file, lines)
         except OSError as error:
             raise DeadLetterError(f"{self._path} did not take {len(letters)} dead letters: {error.strerror}") from None
 
@@ -87,6 +87,20 @@ def _letter(line: bytes, path: Path, number: int) -> DeadLetter:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise DeadLetterError(f"{path} line {number} holds no dead letter: {error}") from None
+
+
+def append(file: FileIO, lines: bytes) -> None:
+    """Add whole lines at the end and sync; of those that a full disk did not take nothing stays, if that can be."""
+    end = os.fstat(file.fileno()).st_size
+    left = memoryview(lines)
+    try:
+        while left:
+            left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(file.fileno(), end)
+        raise
 
 
 def drop_torn_line(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
@@ -97,6 +98,24 @@ def test_file_sink_drops_a_torn_line_and_goes_on(tmp_path: Path) -> None:
     sink.write([_letter(2)])
     sink.close()
     assert [letter.cursor.offset for letter in read_folder(tmp_path)] == [0, 2]
+
+
+def test_file_sink_goes_on_after_a_disk_that_was_full(tmp_path: Path) -> None:
+    """Which had taken a part of the letters, that were then written again."""
+    sink = FileDeadLetters(tmp_path, writer="rank0", code_version="1")
+    sink.write([_letter(0)])
+    letters = [_letter(1, raw=b"x" * 40_000), _letter(2, raw=b"x" * 40_000)]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        with pytest.raises(DeadLetterError, match="did not take 2 dead letters"):
+            sink.write(letters)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [letter.cursor.offset for letter in read_folder(tmp_path)] == [0]
+    sink.write(letters)
+    sink.close()
+    assert [letter.cursor.offset for letter in read_folder(tmp_path)] == [0, 1, 2]
 
 
 def test_file_sink_survives_a_kill_after_write(tmp_path: Path) -> None:
