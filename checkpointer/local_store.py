@@ -5,7 +5,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from threading import Lock
 
@@ -269,13 +269,16 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _write_all(descriptor: int, pieces: Sequence[bytes | memoryview]) -> None:
-    left = deque(memoryview(piece) for piece in pieces if len(piece))
+    left = [piece for piece in pieces if len(piece)]
     while left:
-        written = os.writev(descriptor, list(islice(left, _MOST_PIECES)))
-        while left and written >= len(left[0]):
-            written -= len(left.popleft())
+        written = os.writev(descriptor, left[:_MOST_PIECES])
+        whole = 0
+        while whole < len(left) and written >= len(left[whole]):
+            written -= len(left[whole])
+            whole += 1
+        left = left[whole:]
         if written:
-            left[0] = left[0][written:]
+            left[0] = memoryview(left[0])[written:]
 
 
 def _rename(staged: Path, final: Path, url: str) -> None:

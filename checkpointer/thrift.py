@@ -8,7 +8,7 @@ def varint(value: int) -> bytes:
     'ac02'
     """
     if value < 0x80:
-        return bytes((value,))
+        return value.to_bytes(1)
     return bytes((value & 0x7F | 0x80,)) + varint(value >> 7)
 
 

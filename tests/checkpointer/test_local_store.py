@@ -35,3 +35,13 @@ def test_store_goes_on_when_what_it_wrote_is_gone(tmp_path: Path) -> None:
     store.delete("log/1")
     store.put_if_absent("log/2", bytes(SIZE))
     assert store.get("log/2") == bytes(SIZE)
+
+
+def test_a_write_cut_short_goes_on_where_it_ended(tmp_path, monkeypatch):
+    """writev(2) takes at most 2 GiB at once, and less where a signal comes."""
+    write = os.writev
+    monkeypatch.setattr(os, "writev", lambda file, pieces: write(file, [memoryview(b"".join(pieces))[:7]]))
+    pieces = [b"abc", b"", b"defgh", memoryview(b"ijklmnopqrs"), b"t"]
+    store = LocalStore(tmp_path)
+    store.put_if_absent("log/a.blob", pieces)
+    assert store.get("log/a.blob") == b"abcdefghijklmnopqrst"

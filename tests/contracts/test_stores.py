@@ -56,6 +56,12 @@ def test_get_gives_what_was_put(store):
     assert store.get("log/a.json") == b"0123456789"
 
 
+def test_pieces_are_one_object(store):
+    pieces = [piece for n in range(1200) for piece in (str(n).encode(), memoryview(b"-%d-" % n), b"")]
+    store.put_if_absent("log/a.blob", pieces)
+    assert store.get("log/a.blob") == b"".join(pieces)
+
+
 @pytest.mark.parametrize(
     ("offset", "length", "expected"),
     [(0, 4, b"0123"), (3, 4, b"3456"), (8, 10, b"89"), (3, None, b"3456789"), (10, 5, b""), (20, 5, b""), (4, 0, b"")],
