@@ -1,7 +1,8 @@
 """`verify`: read everything, believe nothing, and name every flaw (FORMAT.md, section 7)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -71,6 +72,16 @@ class Findings:
             self.add(ChainError(Flaw.UNREADABLE, self._url, str(error)))
         return None
 
+    @contextmanager
+    def unless(self, gone: Callable[[], bool]) -> Iterator[None]:
+        """Drop what is found meanwhile, if it turns out that retention removed what was looked at."""
+        before = len(self.found)
+        yield
+        if len(self.found) > before:
+            found, self.found = self.found, self.found[:before]
+            if not self.attempt(gone):
+                self.found = found
+
     def add(self, error: ChainError) -> None:
         """Keep a flaw, once."""
         finding = Finding(flaw=error.flaw, path=error.path, detail=error.detail)
@@ -86,6 +97,11 @@ class _Log:
     commits: dict[int, Commit] = field(default_factory=dict)
     void: list[int] = field(default_factory=list)
 
+    def start_at(self, floor: int) -> None:
+        """Forget what retention removed, or is removing, since the log was listed."""
+        self.seqs = [seq for seq in self.seqs if seq >= floor]
+        self.commits = {seq: commit for seq, commit in self.commits.items() if seq >= floor}
+
 
 def verify(store: Store, named: Sequence[Evidence] = ()) -> Verification:
     """Check every manifest, every link, every byte of every blob, and every base against its digest.
@@ -99,7 +115,9 @@ def verify(store: Store, named: Sequence[Evidence] = ()) -> Verification:
     # Retention may have gone on meanwhile: what is below the floor of now need not be whole.
     claims = findings.attempt(lambda: read_claims(store)) or claims
     log = _read_log(store, listed, claims, findings)
-    base_seqs = findings.attempt(lambda: list_bases(store)) or []
+    claims, base_seqs = _bases_with_claims(store, claims, findings)
+    if claims is not None:
+        log.start_at(claims.floor)
     bases = _read_bases(store, base_seqs, findings)
     _check_start(log, base_seqs, claims, findings)
     if log.seqs or staged or claims is None or claims.latest:  # else there never was a log: an exported model
@@ -141,7 +159,8 @@ def _read_log(store: Store, listed: Sequence[int], claims: Claims | None, findin
             continue
         if linked and (previous is not None or entry.parent == START):
             findings.attempt(partial(chain.check_child, previous, entry))
-        _check_parts(store, entry.parts(*Role), findings)
+        with findings.unless(partial(_collected, store, seq, claims)):
+            _check_parts(store, entry.parts(*Role), findings)
         log.commits[seq] = previous = entry
         linked = True
     return log
@@ -155,13 +174,34 @@ def _gap(first: int, last: int) -> ChainError:
 def _read_bases(store: Store, seqs: Sequence[int], findings: Findings) -> dict[int, Base]:
     bases: dict[int, Base] = {}
     for seq in seqs:
-        base = findings.attempt(partial(read_base, store, seq))
-        if base is None:
-            continue
-        bases[seq] = base
-        if _check_parts(store, base.parts(*Role), findings):
-            findings.attempt(partial(prove, store, base))
+        with findings.unless(partial(_removed, store, seq)):
+            base = findings.attempt(partial(read_base, store, seq))
+            if base is None:
+                continue
+            bases[seq] = base
+            if _check_parts(store, base.parts(*Role), findings):
+                findings.attempt(partial(prove, store, base))
     return bases
+
+
+def _collected(store: Store, seq: int, claims: Claims | None) -> bool:
+    """Whether retention has gone past commit `seq` by now."""
+    return claims is not None and seq < read_claims(store).floor
+
+
+def _removed(store: Store, seq: int) -> bool:
+    """Whether a base that was listed is no longer."""
+    return seq not in list_bases(store)
+
+
+def _bases_with_claims(store: Store, claims: Claims | None, findings: Findings) -> tuple[Claims | None, Sequence[int]]:
+    """The claims of now, and the bases that were there while their floor was the floor."""
+    while True:
+        before = findings.attempt(lambda: read_claims(store)) or claims
+        seqs = findings.attempt(lambda: list_bases(store)) or []
+        after = findings.attempt(lambda: read_claims(store)) or claims
+        if before is None or after is None or before.floor == after.floor:
+            return before, seqs
 
 
 def _check_parts(store: Store, parts: Iterable[tuple[BlobRef, Part]], findings: Findings) -> bool:

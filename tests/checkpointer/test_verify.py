@@ -1,14 +1,17 @@
 """`verify` names every broken thing in one run, and a lost end where anything says that there was more."""
 
+import itertools
+import threading
 from pathlib import Path
 
 import pytest
 
-from checkpointer import CommitLog, Writer, compact, verify
+from checkpointer import CommitLog, RetentionOptions, Writer, collect_garbage, compact, verify
 from checkpointer.commit import base_path, log_path
 from checkpointer.errors import ChainError, Flaw
 from checkpointer.evidence import Evidence
 from checkpointer.local_store import LocalStore
+from checkpointer.memory_store import MemoryStore
 
 
 @pytest.fixture
@@ -164,3 +167,45 @@ def test_a_trainer_does_not_go_on_where_commits_were_lost(root, kit):
     assert (root / "epoch.json").read_bytes() == before
     (root / "log/_head").unlink()
     assert CommitLog(LocalStore(root)).restore().commit.seq == 5
+
+
+class Interrupted:
+    """A store that does something else before its `nth` call."""
+
+    def __init__(self, store, nth, action):
+        self._store, self._left, self._action = store, nth, action
+        self._lock = threading.Lock()
+        self.url = store.url
+
+    def __getattr__(self, name):
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self._action()
+        return getattr(self._store, name)
+
+    @property
+    def reached(self):
+        return self._left <= 0
+
+
+def test_retention_that_goes_on_meanwhile_is_no_damage(kit):
+    """At whatever moment: bases and commits that were there when verify began are removed behind its back."""
+
+    def retain():
+        compact(store, 11)
+        collect_garbage(store, RetentionOptions(keep_bases=1, keep_log_ms=0), now_ms=1 << 50)
+
+    for nth in itertools.count(1):
+        store = MemoryStore()
+        trainer = kit.filled(store, commits=5)
+        compact(store, 5)
+        collect_garbage(store, RetentionOptions(keep_bases=1, keep_log_ms=0), now_ms=1 << 50)
+        for step in range(6):
+            trainer.commit([kit.rows(range(step, step + 5), step)])
+        compact(store, 8)
+        watched = Interrupted(store, nth, retain)
+        assert verify(watched).findings == ()
+        if not watched.reached:
+            break
+    assert nth > 30
