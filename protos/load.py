@@ -25,7 +25,7 @@ def load_config(path: str | Path) -> EasyRecConfig:
     source = str(path)
     try:
         # Some editors begin UTF-8 with a mark.
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8").removeprefix("\ufeff")
     except OSError as error:
         detail = f"cannot be read: {error.strerror}; give the path of a pipeline configuration"
         raise ConfigError(detail, reason=Reason.FILE, source=source) from None
