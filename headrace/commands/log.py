@@ -127,7 +127,8 @@ def run_verify(args: argparse.Namespace, out: TextIO) -> int:
         out.write(json.dumps({**asdict(found.log), "findings": [asdict(flaw) for flaw in flaws]}, indent=2) + "\n")
     else:
         out.writelines(f"{flaw.flaw:12} {flaw.path}: {flaw.detail}\n" for flaw in flaws)
-        out.write(f"{_read(found.log)}: {'sound' if not flaws else f'{len(flaws)} flaw{"s" * (len(flaws) > 1)}'}\n")
+        told = "sound" if not flaws else f"{len(flaws)} flaw{'s' if len(flaws) > 1 else ''}"
+        out.write(f"{_read(found.log)}: {told}\n")
     return 0 if not flaws else 1
 
 

@@ -73,7 +73,7 @@ def test_log_verify_is_sound_until_a_bit_flips(headrace: Callable[..., Any], mod
     ran = headrace("log", "verify", model_dir, "--json")
     assert ran.code == 1
     assert json.loads(ran.out)["findings"][0]["flaw"] == "altered"
-    assert "1 flaws" in headrace("log", "verify", model_dir).out
+    assert "1 flaw\n" in headrace("log", "verify", model_dir).out
 
 
 def test_log_verify_names_what_is_broken_beside_the_log_too(headrace: Callable[..., Any], model_dir: Path) -> None:
