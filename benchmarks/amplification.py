@@ -1,4 +1,4 @@
-"""What a restore reads over the state itself, and what that costs, under policies of compaction (decision 0020).
+"""What a restore reads over the state itself, and what that costs, under policies of compaction (decision 0022).
 
 An hour of half-second commits of Zipf ids by an injected clock, through the real writer, compaction and collection, in
 memory; a compaction takes as long as `--took` says. Run: python -m benchmarks.amplification [--commits N]

@@ -1,4 +1,4 @@
-"""When compaction pays: by what a restore reads beyond the state itself, within a share of time (decision 0020)."""
+"""When compaction pays: by what a restore reads beyond the state itself, within a share of time (decision 0022)."""
 
 import logging
 import math
