@@ -35,7 +35,11 @@ class Seen:
     def _write(self, path: Path) -> None:
         staged = path.with_name(f".{path.name}.tmp")
         try:
-            staged.write_bytes(canonical({"generation": self.generation, "url": self._url}))
+            with staged.open("wb") as file:
+                file.write(canonical({"generation": self.generation, "url": self._url}))
+                file.flush()
+                # Else a machine that loses power may leave an empty file, and no replica starts with one.
+                os.fsync(file.fileno())
             os.replace(staged, path)
         except OSError as error:
             if self._written:

@@ -1,6 +1,8 @@
 """The newest pointer that was seen, across restarts."""
 
+import errno
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,18 @@ def test_number_is_remembered_across_restarts(tmp_path: Path) -> None:
         seen.saw(generation)
     assert Seen(path, "dir").generation == 7
     assert [found.name for found in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_file_is_durable_before_it_takes_the_place_of_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.json"
+    Seen(path, "dir").saw(3)
+
+    def power_fails(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "the power failed")
+
+    monkeypatch.setattr(os, "fsync", power_fails)
+    Seen(path, "dir").saw(7)
+    assert Seen(path, "dir").generation == 3
 
 
 def test_without_a_file_it_is_forgotten() -> None:
