@@ -25,7 +25,7 @@ def pack_runs(values: UInt8s | Int32s, width: int) -> bytes:
 
     Cut into runs and groups as Arrow does.
     """
-    packed = np.zeros(16 + len(values) * (width + 15) // 8 + len(values), np.uint8)
+    packed = np.zeros(16 + width + len(values) * (width + 15) // 8 + len(values), np.uint8)
     return packed[: _runs(values, width, packed)].tobytes()
 
 

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkpointer import parquet
+from checkpointer.packing import pack_runs
 
 # Around values a miniblock, a block and a page.
 COUNTS = (0, 1, 2, 64, 65, 66, 256, 257, 258, 20_000, 20_001, 45_000)
@@ -98,3 +99,10 @@ def test_the_bytes_of_many_columns_are_those_of_arrow():
     for count in (13, 14, 15, 130):
         given = {f"c{n}": np.arange(3) for n in range(count)}
         assert b"".join(parquet.encode(given, {})) == by_arrow({name: arrow(c) for name, c in given.items()}, {})
+
+
+@pytest.mark.parametrize("width", [1, 8, 27, 32])
+def test_few_wide_runs_have_room(width: int):
+    """Two values take a head and a whole group of eight."""
+    values = np.array([0, 2 ** (width - 1) - 1 or 1], np.int32)
+    assert len(pack_runs(values, width)) == 1 + width
