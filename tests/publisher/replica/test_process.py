@@ -201,7 +201,7 @@ def test_terminated_replica_finishes_what_has_begun_and_refuses_the_rest(model: 
         until_ready(port)
         with socket.create_connection(("127.0.0.1", port), timeout=20) as begun:
             begun.sendall(head + body[:100])
-            time.sleep(0.3)
+            until_ready(port)  # who is answered came later: what has begun is known by then
             process.terminate()
             end = time.monotonic() + 5.0
             while time.monotonic() < end:
