@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from checkpointer import Commit, CommitLog, Restored
+from checkpointer.errors import ChainError, Flaw
 from recmodels.metrics.progressive import blank, merge
 from stream.progress import Progress
 from trainer.dense import restore, restore_rng
@@ -17,6 +18,8 @@ from trainer.position import Position
 from trainer.workers import Workers
 
 logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
 
 
 def resume(
@@ -37,13 +40,8 @@ def resume(
     if seq == 0:
         torch.manual_seed(seed + workers.rank)
         return Position(progress=Progress(), rank=workers.rank)
-    restored = log.restore(seq)
+    restored = _put_tables(log, seq, learner, explain, put_tables or (lambda found: learner.tables.load(found.tables)))
     commit = restored.commit
-    check_fits(commit, learner, explain)
-    if put_tables is None:
-        learner.tables.load(restored.tables)
-    else:
-        put_tables(restored)
     restore(learner.half, learner.dense, restored.dense)
     _restore_metrics(learner, restored.dense, workers)
     # For the generators that the commit has no state of: it was made by another number of ranks or on another device.
@@ -60,6 +58,27 @@ def resume(
         epoch=max((state.epoch for state in restored.stream), default=0),
         from_now=commit.from_now,
     )
+
+
+def _put_tables(
+    log: CommitLog,
+    seq: int,
+    learner: Learner,
+    explain: Callable[[str], str],
+    put: Callable[[Restored], None],
+) -> Restored:
+    """Read the commit into the tables; what compaction takes away meanwhile is read from what took its place."""
+    for again in reversed(range(_ATTEMPTS)):
+        try:
+            restored = log.restore(seq)
+            check_fits(restored.commit, learner, explain)
+            put(restored)
+            return restored
+        except ChainError as error:
+            if error.flaw is not Flaw.MISSING or not again:
+                raise
+            logger.warning("gone while it was read, reading again error=%s", error)
+    raise RuntimeError("the last attempt returns or raises")
 
 
 def check_fits(commit: Commit, learner: Learner, explain: Callable[[str], str] = lambda _: "") -> None:
