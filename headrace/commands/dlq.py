@@ -3,8 +3,10 @@
 import argparse
 import collections
 import json
+import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from headrace.commands.parsing import Commands, add_command, add_family
@@ -12,6 +14,7 @@ from headrace.moments import instant, moment, since_epoch
 from protos.arguments import at_least
 
 if TYPE_CHECKING:
+    from protos.pipeline_pb2 import EasyRecConfig
     from stream.deadletter_marks import Entry
 
 _RAW_BYTES = 500  # enough to see what it is
@@ -128,7 +131,9 @@ def run_replay(args: argparse.Namespace, out: TextIO) -> int:
 
     if args.dry_run:
         return _tell(args, out, "send")
-    sent = replay_letters(_selected(args), load_checked(args.config), clock_ms=_now_ms)
+    config = load_checked(args.config)
+    with _alone(config):
+        sent = replay_letters(_selected(args), config, clock_ms=_now_ms)
     out.write(f"sent {sent} dead letters to their topics again\n")
     return 0
 
@@ -140,9 +145,29 @@ def run_clear(args: argparse.Namespace, out: TextIO) -> int:
 
     if args.dry_run:
         return _tell(args, out, "clear")
-    cleared = clear_letters(_selected(args), load_checked(args.config), clock_ms=_now_ms)
+    config = load_checked(args.config)
+    with _alone(config):
+        cleared = clear_letters(_selected(args), config, clock_ms=_now_ms)
     out.write(f"cleared {cleared} dead letters\n")
     return 0
+
+
+@contextmanager
+def _alone(config: "EasyRecConfig") -> "Iterator[None]":
+    """Hold the lock of who marks letters, where the trainer has its own: two at once would send each letter twice."""
+    from checkpointer.lock import acquire, lock_directory
+    from checkpointer.open_store import StoreOptions, open_store
+
+    store = open_store(config.model_dir, StoreOptions.from_proto(config.checkpoint_config.s3))
+    directory = lock_directory(config.checkpoint_config.lock_dir, store)
+    if not directory:
+        yield
+        return
+    lock = acquire(directory, "dead_letters.lock", f"headrace dlq, process {os.getpid()}", remedy="wait until it ends")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _tell(args: argparse.Namespace, out: TextIO, verb: str) -> int:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from checkpointer.lock import acquire
 from protos.load import load_config
 from stream import open_source
 from stream.cursor import Cursor
@@ -103,12 +104,26 @@ def test_dlq_lists_shows_and_replays(headrace: Callable[..., Any], config: Path)
     assert "besides 2 replayed and 0 cleared" in headrace("dlq", "ls", config).out
 
 
-def test_dlq_clears_by_time_and_cursor(headrace: Callable[..., Any], config: Path) -> None:
-    loaded = load_config(config)
-    sink = open_dead_letters(loaded, writer="rank0", code_version="test")
+def empty_letters(config: Path) -> list[Cursor]:
+    sink = open_dead_letters(load_config(config), writer="rank0", code_version="test")
     keys = [Cursor(topic="t", partition=0, offset=offset) for offset in range(3)]
     sink.write([DeadLetter(cursor=key, reason="empty", detail="", raw=b"", format="JSON") for key in keys])
     sink.close()
+    return keys
+
+
+def test_dlq_refuses_a_second_beside_it(headrace: Callable[..., Any], config: Path) -> None:
+    empty_letters(config)
+    held = acquire(load_config(config).model_dir, "dead_letters.lock", "another replay")
+    for command in ("replay", "clear"):
+        refused = headrace("dlq", command, config)
+        assert refused.code == 1 and "in use by another replay; wait until it ends" in refused.errors
+    held.release()
+    assert headrace("dlq", "clear", config).out.startswith("cleared 3 ")
+
+
+def test_dlq_clears_by_time_and_cursor(headrace: Callable[..., Any], config: Path) -> None:
+    keys = empty_letters(config)
     assert "would clear 0 " in headrace("dlq", "clear", config, "--until", "1h", "--dry-run").out
     assert headrace("dlq", "clear", config, "--key", keys[1].text).out == "cleared 1 dead letters\n"
     shown = headrace("dlq", "show", config, "--json").out.splitlines()
