@@ -5,6 +5,7 @@ Tokenizers and users' own code are given each distinct text of a batch once, so 
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,10 +37,16 @@ class Counting:
 def counted(make: Callable[[pa.RecordBatch], object], rows: pa.RecordBatch) -> tuple[int, int]:
     for _ in range(2):
         make(rows)
-    counting = Counting()
-    sys.setprofile(counting)
-    made = make(rows)
-    sys.setprofile(None)
+    # Garbage of other tests that is collected meanwhile would count as objects that were never made.
+    gc.collect()
+    gc.disable()
+    try:
+        counting = Counting()
+        sys.setprofile(counting)
+        made = make(rows)
+    finally:
+        sys.setprofile(None)
+        gc.enable()
     assert made is not None
     return counting.calls, counting.objects
 
