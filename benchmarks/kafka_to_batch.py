@@ -102,7 +102,7 @@ def peer(brokers: str, rows: int) -> Rate:
 
 def measure(quick: bool) -> list[Figure]:
     """Fill a topic, read it in turns, compare the medians."""
-    distinct, copies, rounds = (8, 16, 2) if quick else (16, 16, 5)
+    distinct, copies, rounds = (8, 16, 2) if quick else (16, 16, 15)
     with tempfile.TemporaryDirectory() as folder, ApacheKafka(Path(folder)) as kafka:
         kafka.create(TOPIC)
         payloads = [part for seed in range(distinct) for part in messages(events(BATCH, seed=seed), PER_MESSAGE)]
