@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from checkpointer.errors import LockedError, NotStoredError
 from checkpointer.local_store import LocalStore
@@ -23,7 +24,7 @@ def lock_directory(configured: str, store: Store) -> str:
 
 
 class ProcessLock:
-    """A held lock; `release` or the end of the process frees it."""
+    """A held lock; `release`, the end of its `with` block or that of the process frees it."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -34,6 +35,12 @@ class ProcessLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.release()
 
     @property
     def owned(self) -> bool:
@@ -82,11 +89,8 @@ def wait_for(directory: str | Path, name: str, holder: str, *, pause: Callable[[
 @contextmanager
 def maintenance(directory: str | Path, holder: str) -> Iterator[None]:
     """Hold the lock of compaction and garbage collection. Raises LockedError."""
-    lock = acquire(directory, MAINTENANCE_LOCK, holder)
-    try:
+    with acquire(directory, MAINTENANCE_LOCK, holder):
         yield
-    finally:
-        lock.release()
 
 
 def _open(path: Path) -> int:

@@ -22,7 +22,5 @@ def publisher_lock(store: Store, lock_dir: str, holder: str) -> Iterator[None]:
         lock = acquire(directory, PUBLISHER_LOCK, holder)
     except LockedError as error:
         raise PublisherBusyError(f"another publisher runs: {error}") from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
