@@ -72,10 +72,11 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 def run_ls(args: argparse.Namespace, out: TextIO) -> int:
     """Count by reason; what is not open in columns of its own."""
+    from headrace.checked import load_checked
     from stream.deadletter_marks import Status
 
     counts: dict[str, collections.Counter[str]] = {status: collections.Counter() for status in Status}
-    for entry in _selected(args):
+    for entry in _selected(args, load_checked(args.config)):
         counts[entry.status][entry.letter.reason] += 1
     shown = counts if args.all else {Status.OPEN: counts[Status.OPEN]}
     if args.json:
@@ -98,7 +99,7 @@ def run_show(args: argparse.Namespace, out: TextIO) -> int:
     from stream.deadletter_replay import decode_letter
 
     config = load_checked(args.config)
-    wanted = (entry for entry in _selected(args) if args.all or entry.status is Status.OPEN)
+    wanted = (entry for entry in _selected(args, config) if args.all or entry.status is Status.OPEN)
     for entry in collections.deque(wanted, maxlen=args.last):
         letter = entry.letter
         decoded = decode_letter(letter, config)
@@ -129,11 +130,11 @@ def run_replay(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.checked import load_checked
     from stream.deadletter_replay import replay_letters
 
-    if args.dry_run:
-        return _tell(args, out, "send")
     config = load_checked(args.config)
+    if args.dry_run:
+        return _tell(args, config, out, "send")
     with _alone(config):
-        sent = replay_letters(_selected(args), config, clock_ms=_now_ms)
+        sent = replay_letters(_selected(args, config), config, clock_ms=_now_ms)
     out.write(f"sent {sent} dead letters to their topics again\n")
     return 0
 
@@ -143,11 +144,11 @@ def run_clear(args: argparse.Namespace, out: TextIO) -> int:
     from headrace.checked import load_checked
     from stream.deadletter_replay import clear_letters
 
-    if args.dry_run:
-        return _tell(args, out, "clear")
     config = load_checked(args.config)
+    if args.dry_run:
+        return _tell(args, config, out, "clear")
     with _alone(config):
-        cleared = clear_letters(_selected(args), config, clock_ms=_now_ms)
+        cleared = clear_letters(_selected(args, config), config, clock_ms=_now_ms)
     out.write(f"cleared {cleared} dead letters\n")
     return 0
 
@@ -163,18 +164,15 @@ def _alone(config: "EasyRecConfig") -> "Iterator[None]":
     if not directory:
         yield
         return
-    lock = acquire(directory, "dead_letters.lock", f"headrace dlq, process {os.getpid()}", remedy="wait until it ends")
-    try:
+    with acquire(directory, "dead_letters.lock", f"headrace dlq, process {os.getpid()}", remedy="wait until it ends"):
         yield
-    finally:
-        lock.release()
 
 
-def _tell(args: argparse.Namespace, out: TextIO, verb: str) -> int:
+def _tell(args: argparse.Namespace, config: "EasyRecConfig", out: TextIO, verb: str) -> int:
     from stream.deadletter_marks import Status
 
     count = 0
-    for entry in _selected(args):
+    for entry in _selected(args, config):
         if entry.status is Status.OPEN:
             count += 1
             out.write(f"{entry.letter.key}  {entry.letter.reason}  attempts={entry.attempts}\n")
@@ -186,9 +184,8 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _selected(args: argparse.Namespace) -> "Iterator[Entry]":
+def _selected(args: argparse.Namespace, config: "EasyRecConfig") -> "Iterator[Entry]":
     """The letters that are asked for; UsageError where there are letters, but none of this reason or cursor."""
-    from headrace.checked import load_checked
     from headrace.errors import UsageError
     from stream.deadletter_replay import read_entries
 
@@ -196,7 +193,7 @@ def _selected(args: argparse.Namespace) -> "Iterator[Entry]":
     others: set[str] = set()
     keys = set(args.key or ())
     found = False
-    for entry in read_entries(load_checked(args.config)):
+    for entry in read_entries(config):
         letter = entry.letter
         if args.reason not in (None, letter.reason):
             others.add(letter.reason)
