@@ -102,11 +102,14 @@ def _page(values: Array, kind: _Kind) -> tuple[bytes, memoryview]:
     stored = np.ascontiguousarray(values, kind.stored)
     plain = kind.encoding == _PLAIN
     flat = stored.reshape(-1).view(np.uint8).data if plain else pack_deltas(stored.view(np.int64))
-    size, count = zigzag(len(flat)), zigzag(len(stored))
-    encodings = bytes((0x15, 2 * kind.encoding, 0x15, 2 * _RLE, 0x15, 2 * _RLE))
-    # PageHeader: type 0, both sizes, the number of values, encodings, empty statistics.
-    header = (b"\x15\x00\x15", size, b"\x15", size, b"\x2c\x15", count, encodings, b"\x1c\x00\x00\x00")
-    return b"".join(header), flat
+    return page_header(len(flat), len(stored), kind.encoding), flat
+
+
+def page_header(size: int, count: int, encoding: int) -> bytes:
+    """PageHeader of a data page: type 0, both sizes in bytes, the number of values, encodings, empty statistics."""
+    of_bytes, encodings = zigzag(size), bytes((0x15, 2 * encoding, 0x15, 2 * _RLE, 0x15, 2 * _RLE))
+    header = (b"\x15\x00\x15", of_bytes, b"\x15", of_bytes, b"\x2c\x15", zigzag(count), encodings, b"\x1c\x00\x00\x00")
+    return b"".join(header)
 
 
 def _footer(chunks: Sequence[_Chunk], rows: int, metadata: Mapping[str, str]) -> bytes:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkpointer.packing import pack_deltas, pack_runs
-from checkpointer.parquet import CREATED_BY, MAGIC, PAGE_ROWS, Buffer
+from checkpointer.parquet import CREATED_BY, MAGIC, PAGE_ROWS, Buffer, page_header
 from checkpointer.thrift import list_head, text, varint, zigzag
 
 _BYTES, _INT64, _FIXED = 6, 2, 7
-_PLAIN, _RLE, _DELTA, _RLE_DICTIONARY = 0, 3, 5, 8
+_PLAIN, _DELTA, _RLE_DICTIONARY = 0, 5, 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,19 +76,7 @@ def _pages(count: int, encoding: int, content: Callable[[int, int], list[Buffer]
     for start in range(0, count, PAGE_ROWS):
         end = min(start + PAGE_ROWS, count)
         parts = content(start, end)
-        size = zigzag(sum(map(len, parts)))
-        encodings = bytes((0x15, 2 * encoding, 0x15, 2 * _RLE, 0x15, 2 * _RLE))
-        header = (
-            b"\x15\x00\x15",
-            size,
-            b"\x15",
-            size,
-            b"\x2c\x15",
-            zigzag(end - start),
-            encodings,
-            b"\x1c\x00\x00\x00",
-        )
-        buffers += [b"".join(header), *parts]
+        buffers += [page_header(sum(map(len, parts)), end - start, encoding), *parts]
     return _Pages(count=-(-count // PAGE_ROWS), encoding=encoding, buffers=tuple(buffers))
 
 
