@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory, text_format
 
-from features import create_features
 from protos.pipeline_pb2 import EasyRecConfig
-from stream import open_source
 from stream.decode_protobuf import ProtobufDecoder, load_descriptor
 from stream.errors import MissingColumnsError
-from stream.feed import Cut, Feed, FeedOptions
 from tests.conftest import Broker
+from tests.stream.test_schema_changes import read_cuts
 
 Field = tuple[int, str]
 Schema = Mapping[str, Field]
@@ -84,26 +82,12 @@ def configured(folder: Path, schema: Schema = SCHEMA, *, syntax: str = "proto3",
     return config
 
 
-def read(config: EasyRecConfig) -> list[Cut]:
-    features = create_features(config)
-    options = FeedOptions.from_proto(config, columns=features.columns)
-    feed = Feed(open_source(config, columns=options.all_columns), options, validate=features.validate)
-    try:
-        cuts = []
-        while not feed.finished:
-            if (cut := feed.next(10.0)) is not None:
-                cuts.append(cut)
-        return cuts
-    finally:
-        feed.close()
-
-
 def outcome(
     config: EasyRecConfig, payloads: Sequence[bytes], broker: Broker
 ) -> tuple[list[dict[str, object]], list[str]]:
     """The rows that are trained, and reason and detail of the others."""
     broker.produce(config.stream_config.topic, payloads)
-    cuts = read(config)
+    cuts = read_cuts(config)
     letters = [letter for cut in cuts for letter in cut.dead]
     assert all(letter.raw for letter in letters)
     return [row for cut in cuts for row in cut.rows.to_pylist()], [f"{one.reason} {one.detail}" for one in letters]
@@ -209,4 +193,4 @@ def test_columns_that_nobody_reads_may_be_of_any_type(tmp_path: Path) -> None:
 def test_a_column_that_the_descriptor_lacks_is_an_error_at_the_start(tmp_path: Path, embedded_broker: Broker) -> None:
     config = configured(tmp_path, without("price"), broker=embedded_broker)
     with pytest.raises(MissingColumnsError, match=r"shop\.Click of .*shop\.fds lacks the column price"):
-        read(config)
+        read_cuts(config)

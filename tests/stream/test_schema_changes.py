@@ -73,7 +73,7 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[list[pa
     return write
 
 
-def _read(config: EasyRecConfig) -> list[Cut]:
+def read_cuts(config: EasyRecConfig) -> list[Cut]:
     features = create_features(config)
     options = FeedOptions.from_proto(config, columns=features.columns)
     source = open_source(config, columns=options.all_columns)
@@ -90,14 +90,14 @@ def _read(config: EasyRecConfig) -> list[Cut]:
 
 @pytest.mark.parametrize("change", ["added", "reordered"])
 def test_columns_that_are_added_or_stand_elsewhere_change_nothing(written, change: str) -> None:
-    cuts = _read(written([OLD, NEW[change]]))
+    cuts = read_cuts(written([OLD, NEW[change]]))
     rows = [row for cut in cuts for row in cut.rows.to_pylist()]
     assert rows == OLD.to_pylist() * 2
     assert not [letter for cut in cuts for letter in cut.dead]
 
 
 def test_types_widen_from_then_on(written) -> None:
-    cuts = _read(written([OLD, NEW["widened"]]))
+    cuts = read_cuts(written([OLD, NEW["widened"]]))
     rows = [row for cut in cuts for row in cut.rows.to_pylist()]
     letters = [letter for cut in cuts for letter in cut.dead]
     if written.form == "JSON":
@@ -115,7 +115,7 @@ def test_types_widen_from_then_on(written) -> None:
 def test_declared_types_are_those_from_the_start(written) -> None:
     config = written([OLD, NEW["widened"]])
     config.data_config.input_fields_str = "user:INT64;price:DOUBLE;y:FLOAT"
-    cuts = _read(config)
+    cuts = read_cuts(config)
     assert [row for cut in cuts for row in cut.rows.to_pylist()] == [*OLD.to_pylist(), *NEW["widened"].to_pylist()]
     assert {cut.rows.schema.field("price").type for cut in cuts if cut.rows.num_rows} == {pa.float64()}
 
@@ -124,9 +124,9 @@ def test_column_that_is_dropped_is_named(written) -> None:
     config = written([OLD, NEW["dropped"]])
     if written.form not in MESSAGES:
         with pytest.raises(MissingColumnsError, match=r"1\.(parquet|csv) lacks the column price"):
-            _read(config)
+            read_cuts(config)
         return
-    cuts = _read(config)
+    cuts = read_cuts(config)
     letters = [letter for cut in cuts for letter in cut.dead]
     rows = [row for cut in cuts for row in cut.rows.to_pylist()]
     if written.form == "JSON":
